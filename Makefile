@@ -180,9 +180,9 @@ console: ## Builds the web console into console/dist, from where the next build 
 	if [ -e console/dist/index.html ] && [ -z "$$newest" ]; then echo "console/dist is up to date"; exit 0; fi
 	npm --prefix console run build
 
-test-console: ## The console: format, sentences, units, and in Chromium against a real node, with axe (CAMPANILE_BIN: with console); < 6 min
+test-console: ## The console: format, sentences, units, and in Chromium against a real node and a cluster, with axe (CAMPANILE_BIN: with console); < 9 min
 	@$(need)
-	need $(BROWSER_NEEDS)
+	need $(BROWSER_NEEDS) $(CQL_NEEDS)
 	$(console_tools)
 	make console
 	if [ -z "$${CAMPANILE_BIN:-}" ]; then

@@ -15,6 +15,8 @@ const text = v.fallback(v.optional(v.pipe(v.union([v.string(), v.number()]), v.t
 const number = v.fallback(v.optional(v.pipe(v.number(), v.integer())), undefined);
 const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
   v.fallback(v.optional(v.picklist(words)), undefined);
+/** An instant as the API writes it. */
+const instant = v.fallback(v.optional(v.pipe(v.string(), v.isoTimestamp())), undefined);
 const id = (value: string) => ({ valid: /^\d{1,16}$/.test(value), number: Number(value) });
 
 const home = createRoute({ getParentRoute: () => root, path: "/", component: Home });
@@ -52,7 +54,11 @@ export const jobRoute = createRoute({
   path: "/jobs/$jobId",
   ...withJob,
   component: JobPage,
-  validateSearch: v.object({ tab: oneOf(["calendar", "definition", "audit"]) }),
+  validateSearch: v.object({
+    tab: oneOf(["calendar", "backfill", "definition", "versions", "audit"]),
+    window: oneOf(["7d", "30d"]),
+    at: instant,
+  }),
 });
 export const editJobRoute = createRoute({
   getParentRoute: () => root,
@@ -60,12 +66,31 @@ export const editJobRoute = createRoute({
   ...withJob,
   component: lazyRouteComponent(() => import("./pages/job-form"), "EditJob"),
 });
+export const runsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/runs",
+  component: lazyRouteComponent(() => import("./pages/runs"), "Runs"),
+  validateSearch: v.object({
+    state: v.fallback(v.optional(v.pipe(v.string(), v.regex(/^[A-Z_]+(,[A-Z_]+)*$/))), undefined),
+    tenant: text,
+    job: number,
+    labels: text,
+    source: oneOf(["SCHEDULE", "MANUAL", "BACKFILL", "DAG", "EVENT", "COMPENSATION", "REPLAY"]),
+    from: instant,
+    to: instant,
+  }),
+});
 export const runRoute = createRoute({
   getParentRoute: () => root,
   path: "/runs/$runId",
   ...withRun,
   component: RunPage,
-  validateSearch: v.object({ attempt: number }),
+  validateSearch: v.object({
+    attempt: number,
+    contains: text,
+    level: oneOf(["TRACE", "DEBUG", "INFO", "WARN", "ERROR"]),
+    tail: number,
+  }),
 });
 export const failuresRoute = createRoute({
   getParentRoute: () => root,
@@ -129,6 +154,7 @@ export const router = createRouter({
     newJobRoute,
     jobRoute,
     editJobRoute,
+    runsRoute,
     runRoute,
     failuresRoute,
     waitingRoute,

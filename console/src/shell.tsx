@@ -8,6 +8,7 @@ import {
   ClipboardList,
   Cpu,
   Inbox,
+  ListChecks,
   LogOut,
   Mail,
   Menu as MenuIcon,
@@ -51,6 +52,7 @@ export function usePlaces(): Place[][] {
     [
       { to: "/", text: t`Now`, icon: Activity, key: "h" },
       { to: "/jobs", text: t`Jobs`, icon: ClipboardList, key: "j" },
+      { to: "/runs", text: t`Runs`, icon: ListChecks, key: "r" },
     ],
     [
       { to: "/failures", text: t`Failures`, icon: TriangleAlert, key: "f" },

@@ -5,7 +5,8 @@ import { client } from "./queries";
 /** While many changes are made, lists are read again once, at their end. */
 export const many = { underWay: false };
 
-const read = async (...keys: unknown[][]) => {
+/** What changed is read again. */
+export const read = async (...keys: unknown[][]) => {
   if (!many.underWay) await Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
 };
 const because = (reason?: string) => (reason ? { reason } : {});
@@ -14,12 +15,12 @@ const run = (runId: number) => ({ path: { runId } });
 
 export async function pauseJob(jobId: number, reason?: string) {
   await good(api.POST("/api/v1/jobs/{jobId}/pause", { params: job(jobId), body: because(reason) }));
-  await read(["jobs"], ["job", jobId]);
+  await read(["jobs"], ["job", jobId], ["explainJob", jobId]);
 }
 
 export async function resumeJob(jobId: number, reason?: string) {
   await good(api.POST("/api/v1/jobs/{jobId}/resume", { params: job(jobId), body: because(reason) }));
-  await read(["jobs"], ["job", jobId]);
+  await read(["jobs"], ["job", jobId], ["explainJob", jobId]);
 }
 
 export async function deleteJob(jobId: number, reason?: string) {
@@ -48,7 +49,15 @@ export async function createJob(spec: Schemas["JobSpec"], key: string) {
 export async function replaceJob(was: Job, spec: JobSpec) {
   const body = { version: was.version, spec };
   const job = await good(api.PUT("/api/v1/jobs/{jobId}", { params: { path: { jobId: was.jobId } }, body }));
-  await read(["jobs"], ["job", was.jobId]);
+  await read(["jobs"], ["job", was.jobId], ["versions", was.jobId]);
+  return job;
+}
+
+/** Gives the job the definition of an earlier version, unless somebody changed it since `was` was read. */
+export async function rollBack(was: Job, to: number, reason?: string) {
+  const body = { to, version: was.version, ...because(reason) };
+  const job = await good(api.POST("/api/v1/jobs/{jobId}/rollback", { params: { path: { jobId: was.jobId } }, body }));
+  await read(["jobs"], ["job", was.jobId], ["versions", was.jobId], ["explainJob", was.jobId]);
   return job;
 }
 
@@ -97,7 +106,17 @@ export async function discardMessages(runId: number, reason?: string) {
 
 /** A run changed: itself, and the lists that it may be in. */
 export const ofRun = (runId: number) =>
-  read(["run", runId], ["nodes", runId], ["runs"], ["failures"], ["deadLetters"], ["waiting"], ["outbox"]);
+  read(
+    ["run", runId],
+    ["nodes", runId],
+    ["explainRun", runId],
+    ["runs"],
+    ["allRuns"],
+    ["failures"],
+    ["deadLetters"],
+    ["waiting"],
+    ["outbox"],
+  );
 
 export async function setTenant(tenantId: string, quota: Schemas["TenantBodyInput"]) {
   await good(api.PUT("/api/v1/tenants/{tenantId}", { params: { path: { tenantId } }, body: quota }));

@@ -7,8 +7,8 @@ import { parseMetrics, type Reading } from "../lib/metrics";
 export const LIST_PAGE = 100;
 /** Largest page that a node gives. */
 export const LARGEST_PAGE = 1000;
-const SLOW_MS = 15_000;
-const FAST_MS = 5_000;
+export const SLOW_MS = 15_000;
+export const FAST_MS = 5_000;
 
 export const client = new QueryClient({
   defaultOptions: {
@@ -89,7 +89,54 @@ export const nodesQuery = (runId: number) =>
     refetchInterval: (query) => (query.state.data && isFinal(query.state.data.state) ? false : FAST_MS),
   });
 
-export const isFinal = (state: string) => ["SUCCESS", "FAILED", "TIMEOUT", "CANCELED"].includes(state);
+export const isFinal = (state: string) => ["SUCCESS", "FAILED", "TIMEOUT", "CANCELED", "SKIPPED"].includes(state);
+
+export interface RunsFilter {
+  /** Comma-separated. Without it: open runs, then failed ones; of one job all. */
+  state?: string;
+  tenant?: string;
+  job?: number;
+  labels?: string;
+  source?: Schemas["Source"];
+  from?: string;
+  to?: string;
+}
+
+/** Groups of states as people ask for them. */
+export const OPEN = "PENDING,QUEUED,RUNNING,RETRY_WAIT,SUSPECTED_LOST,NEEDS_CONFIRMATION";
+export const WAITING = "PENDING,QUEUED,RETRY_WAIT";
+export const FAILED = "FAILED,TIMEOUT";
+
+/** Pages of a list of runs that are read again as time goes on. */
+const LIVE_PAGES = 2;
+
+/**
+ * Runs of all jobs. They are asked for again every few seconds rather than watched: a busy system has more changes a second than a page
+ * can take. A page may have few runs although more follow.
+ */
+export const allRunsQuery = ({ tenant, job, ...filter }: RunsFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["allRuns", { tenant, job, ...filter }],
+    queryFn: ({ pageParam, signal }) =>
+      good(
+        api.GET("/api/v1/runs", {
+          signal,
+          params: { query: { ...filter, tenantId: tenant, jobId: job, pageSize: LIST_PAGE, pageToken: pageParam } },
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextPageToken ?? undefined,
+    // Whoever has read further sees what was there.
+    refetchInterval: (query) => ((query.state.data?.pages.length ?? 1) <= LIVE_PAGES ? FAST_MS : false),
+  });
+
+/** What runs now: the newest, as many as one list has. */
+export const runningQuery = queryOptions({
+  queryKey: ["allRuns", "running"],
+  queryFn: ({ signal }) =>
+    good(api.GET("/api/v1/runs", { signal, params: { query: { state: "RUNNING", pageSize: LIST_PAGE } } })),
+  refetchInterval: FAST_MS,
+});
 
 /** The newest failures, as many as one answer has. */
 export const failuresQuery = (tenant?: string) =>
@@ -99,21 +146,54 @@ export const failuresQuery = (tenant?: string) =>
       good(
         api.GET("/api/v1/runs", {
           signal,
-          params: { query: { state: "FAILED", tenantId: tenant, pageSize: LARGEST_PAGE } },
+          params: { query: { state: FAILED, tenantId: tenant, pageSize: LARGEST_PAGE } },
         }),
       ),
     refetchInterval: SLOW_MS,
   });
 
-export const deadLettersQuery = (tenant?: string) =>
+/** Dead letters by cause, the most frequent first. */
+export const causesQuery = (tenant?: string) =>
   queryOptions({
-    queryKey: ["deadLetters", tenant],
+    queryKey: ["deadLetters", "causes", tenant],
     queryFn: ({ signal }) =>
-      good(
-        api.GET("/api/v1/dead-letters", { signal, params: { query: { tenantId: tenant, pageSize: LARGEST_PAGE } } }),
-      ),
+      good(api.GET("/api/v1/dead-letters/causes", { signal, params: { query: { tenantId: tenant } } })),
     refetchInterval: SLOW_MS,
   });
+
+const lettersPage = (
+  cause: string | undefined,
+  tenantId: string | undefined,
+  pageSize: number,
+  pageToken?: string,
+) => ({
+  params: { query: { cause, tenantId, pageSize, pageToken } },
+});
+
+/** Dead letters of one cause, or all of them. */
+export const lettersQuery = (cause: string | undefined, tenant?: string) =>
+  infiniteQueryOptions({
+    queryKey: ["deadLetters", "of", cause, tenant],
+    queryFn: ({ pageParam, signal }) =>
+      good(api.GET("/api/v1/dead-letters", { signal, ...lettersPage(cause, tenant, LIST_PAGE, pageParam) })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextPageToken ?? undefined,
+    refetchInterval: SLOW_MS,
+  });
+
+/** Every dead letter of a cause, at most `most` of them: for what is done to all. */
+export async function lettersOf(cause: string, tenant: string | undefined, most: number, signal: AbortSignal) {
+  const found: Schemas["DeadLetterView"][] = [];
+  let pageToken: string | undefined;
+  do {
+    const page = await good(
+      api.GET("/api/v1/dead-letters", { signal, ...lettersPage(cause, tenant, LARGEST_PAGE, pageToken) }),
+    );
+    found.push(...page.items);
+    pageToken = page.nextPageToken ?? undefined;
+  } while (pageToken && found.length < most);
+  return found;
+}
 
 export const outboxQuery = (tenant?: string) =>
   queryOptions({

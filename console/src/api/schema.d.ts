@@ -86,6 +86,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/backfills/{backfillId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A backfill or a replay, with its progress */
+        get: operations["backfill.get"];
+        put?: never;
+        post?: never;
+        /** Cancel a backfill: it starts nothing more, and its open runs are canceled */
+        delete: operations["backfill.cancel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/backfills/{backfillId}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start nothing more of a backfill; its runs that are open go on */
+        post: operations["backfill.pause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/backfills/{backfillId}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Go on with a backfill that was paused */
+        post: operations["backfill.resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cluster/backup": {
         parameters: {
             query?: never;
@@ -307,6 +359,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dead-letters/causes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Dead letters by their cause, the most frequent first */
+        get: operations["dlq.causes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executors": {
         parameters: {
             query?: never;
@@ -361,6 +430,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{jobId}/backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The newest backfill or replay of a job, with its progress */
+        get: operations["job.backfillGet"];
+        put?: never;
+        /** Run instants of the past that made no run, or whose run failed, or all of them, behind the live runs */
+        post: operations["job.backfill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{jobId}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a job fires or does not, or what became of one of its instants */
+        get: operations["job.explain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{jobId}/ledger": {
         parameters: {
             query?: never;
@@ -395,6 +499,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{jobId}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run instants that made a run once more, with the params of that run */
+        post: operations["job.replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{jobId}/resume": {
         parameters: {
             query?: never;
@@ -406,6 +527,23 @@ export interface paths {
         put?: never;
         /** Fire again, from the next due instant on */
         post: operations["job.resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{jobId}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a job the definition of an earlier version, as a new version */
+        post: operations["job.rollback"];
         delete?: never;
         options?: never;
         head?: never;
@@ -429,6 +567,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{jobId}/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Outcomes, durations and lateness of a job's runs */
+        get: operations["job.statistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{jobId}/trigger": {
         parameters: {
             query?: never;
@@ -440,6 +595,23 @@ export interface paths {
         put?: never;
         /** Run now; the same manualRunId makes one run */
         post: operations["job.trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{jobId}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The history of a job's definition, newest first: who changed what and why */
+        get: operations["job.versions"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -623,8 +795,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** FAILED and TIMEOUT runs, newest first */
-        get: operations["run.failed"];
+        /** Runs of all jobs: those that are open, newest first, then those that have ended, the last one first */
+        get: operations["run.list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -678,6 +850,23 @@ export interface paths {
         put?: never;
         /** Decide about a run in NEEDS_CONFIRMATION */
         post: operations["run.confirm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{runId}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a run exists, why it is not running, why it was late */
+        get: operations["run.explain"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -795,6 +984,23 @@ export interface paths {
         };
         /** Runs as they change, as server-sent events */
         get: operations["run.watch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/load": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How many instants are due in each of the next minutes */
+        get: operations["schedule.load"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1292,8 +1498,161 @@ export interface components {
             target?: string | null;
             /** @description Absent: it is about no tenant. */
             tenantId?: string | null;
+            /** @description Of the call, 32 hexadecimal digits. */
+            traceId?: string | null;
             /** @description Name of the credential. Absent: its token was not known. */
             who?: string | null;
+        };
+        /** @description `job.backfill`, `POST /jobs/{jobId}/backfill`. */
+        BackfillBody: {
+            /** @description Only say what it would do. Default: false */
+            dryRun?: boolean;
+            /** @description First instant, included. */
+            from: components["schemas"]["Timestamp"];
+            /** @description Start the job's hooks when a run fails. Default: no. Default: false */
+            hooks?: boolean;
+            /** @description MISSING, FAILED or ALL; default MISSING. */
+            mode?: components["schemas"]["BackfillMode"] | null;
+            /**
+             * Format: uint32
+             * @description Runs that are open at once, 1 to 200; 1 under FORBID and QUEUE_ONE, whatever is asked for. Default 8.
+             */
+            parallelism?: number | null;
+            reason?: string | null;
+            /** @description Last instant, included. Instants that are not decided yet are left to the schedule. */
+            to: components["schemas"]["Timestamp"];
+            /** @description What happens with instants of which the ledger says nothing any more. Default: "SKIP" */
+            unknown?: components["schemas"]["UnknownInstants"];
+        };
+        /**
+         * Format: uint64
+         * @description A backfill or a replay. Below 2^53. Its slot is its job's slot. 0: none, of a run that is in the lane of backfills and counts for
+         *     none of them.
+         */
+        BackfillId: number;
+        /** @description Which instants of a stretch of its past a job runs. */
+        BackfillMode: "MISSING" | "FAILED" | "ALL" | "REPLAY";
+        /** @description What became of a backfill so far. */
+        BackfillProgress: {
+            /**
+             * Format: uint64
+             * @description ... that have not ended.
+             */
+            active: number;
+            /** Format: uint64 */
+            canceled: number;
+            /**
+             * Format: uint64
+             * @description ... because they cannot be told one by one.
+             */
+            differing?: number;
+            /** @description Every instant up to here is decided; absent: none is. */
+            doneUntil?: components["schemas"]["Timestamp"] | null;
+            /**
+             * Format: uint64
+             * @description Instants that it passed over, because they had a run already.
+             */
+            existing: number;
+            /**
+             * Format: uint64
+             * @description FAILED or TIMEOUT.
+             */
+            failed: number;
+            /**
+             * Format: uint64
+             * @description ... because their run had not ended, or is not kept any more.
+             */
+            gone?: number;
+            /**
+             * Format: uint64
+             * @description Runs that it made or opened again.
+             */
+            started: number;
+            /** Format: uint64 */
+            succeeded: number;
+            /**
+             * Format: uint64
+             * @description ... because nothing is known of them.
+             */
+            unknown: number;
+        };
+        /** @description How a backfill stands. */
+        BackfillState: ("RUNNING" | "CANCELED" | "DONE") | "PAUSED" | "CANCELING";
+        /** @description A backfill or a replay as read. A dry run answers with the same without an id. */
+        BackfillView: {
+            backfillId?: components["schemas"]["BackfillId"] | null;
+            createdAt?: components["schemas"]["Timestamp"] | null;
+            /**
+             * Format: uint64
+             * @description ... that cannot be told one by one, because the schedule was another one then.
+             */
+            differing?: number;
+            endedAt?: components["schemas"]["Timestamp"] | null;
+            /**
+             * Format: uint64
+             * @description By the usual duration of the job's runs, and of those that it has ended; for the rest of it.
+             */
+            estimatedSec?: number | null;
+            /**
+             * Format: uint64
+             * @description ... for which an earlier backfill made a run.
+             */
+            existing: number;
+            /**
+             * Format: uint64
+             * @description ... whose run failed. Absent: there are too many runs to look at each of them.
+             */
+            failed?: number | null;
+            from: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint64
+             * @description ... whose run has not ended, or is not kept any more.
+             */
+            gone?: number;
+            /** @description Two of this kind run each instant twice. */
+            hazard?: string | null;
+            hooks: boolean;
+            /**
+             * Format: uint64
+             * @description Instants of the interval.
+             */
+            instants: number;
+            jobId: components["schemas"]["JobId"];
+            /**
+             * Format: uint64
+             * @description ... that made no run, though they should have, and for which no earlier backfill made one.
+             */
+            missing: number;
+            mode: components["schemas"]["BackfillMode"];
+            /**
+             * Format: uint32
+             * @description As it is used: 1 under FORBID and QUEUE_ONE.
+             */
+            parallelism: number;
+            progress?: components["schemas"]["BackfillProgress"] | null;
+            reason?: string | null;
+            /** @description Who asked for it. */
+            requestedBy?: string | null;
+            /** @description Absent in the answer of a dry run. */
+            state?: components["schemas"]["BackfillState"] | null;
+            /** @description Why it is PAUSED, or was canceled. */
+            stateReason?: string | null;
+            tenantId: string;
+            /** @description The job's newest decided instant, where less of the interval is decided than was asked for. */
+            to: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint64
+             * @description Runs that it makes or opens again.
+             */
+            toRun: number;
+            /**
+             * Format: uint64
+             * @description ... of which the ledger says nothing any more.
+             */
+            unknown: number;
+            unknownInstants: components["schemas"]["UnknownInstants"];
+            /** @description Why it starts no run now: a code and a sentence. */
+            waitReason?: string | null;
         };
         /**
          * @description How the delay between attempts grows.
@@ -1320,6 +1679,35 @@ export interface components {
          * @enum {string}
          */
         CallerKind: "OPERATOR" | "TENANT";
+        /** @description Dead letters by cause, the most frequent first. */
+        CausesView: {
+            /**
+             * Format: uint64
+             * @description Dead letters that were counted.
+             */
+            counted: number;
+            items: components["schemas"]["CauseView"][];
+            /** @description There are more than are counted (10,000): these are the newest, of all tenants those of the first ones. */
+            truncated: boolean;
+        };
+        /** @description Dead letters whose errors differ in numbers and ids only. */
+        CauseView: {
+            /** @description Of the error text without numbers and ids. The same text has the same cause in every job. */
+            cause: string;
+            /** Format: uint64 */
+            count: number;
+            firstAt: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint64
+             * @description Jobs that it met.
+             */
+            jobs: number;
+            lastAt: components["schemas"]["Timestamp"];
+            /** @description The error text of the newest one. */
+            reason: string;
+            /** @description The newest run. */
+            runId: components["schemas"]["RunId"];
+        };
         /** @description What happened. */
         ClusterEventKind: ("NODE_CAME" | "NODE_SUSPECTED" | "NODE_WELL_AGAIN" | "NODE_GONE" | "NODE_DRAINING" | "NODE_CORDONED" | "NODE_UNCORDONED" | "SESSION_OVER" | "SHARD_SERVED" | "SHARD_HANDED_OVER" | "NODE_CLOCK_RIGHT") | "SESSION_BEGUN" | "SHARD_LOST" | "NODE_CLOCK_WRONG";
         /** @description Something that the asked node saw or did. `GET /api/v1/cluster/events`, `cluster.events`: the newest first, since its start. */
@@ -1474,6 +1862,8 @@ export interface components {
             at: components["schemas"]["Timestamp"];
             /** Format: uint32 */
             attemptCount: number;
+            /** @description Of the error text without numbers and ids: dead letters with the same one failed alike. Absent: of an earlier release. */
+            cause?: string | null;
             jobId: components["schemas"]["JobId"];
             jobName: string | null;
             reason: string;
@@ -1525,6 +1915,23 @@ export interface components {
             /** Format: uint32 */
             slots: number;
             state: components["schemas"]["ExecutorState"];
+        };
+        /** @description Why a run or a job is as it is. What cannot be known now is not in it. */
+        ExplainView: {
+            /** @description The instant that was asked for. */
+            at?: components["schemas"]["Timestamp"] | null;
+            jobId: components["schemas"]["JobId"];
+            /** @description Absent: the job was deleted. */
+            jobName?: string | null;
+            /** @description Of an explanation of a job. */
+            jobStatus?: components["schemas"]["JobStatus"] | null;
+            /** @description When the node looked. */
+            now: components["schemas"]["Timestamp"];
+            reasons: components["schemas"]["ReasonView"][];
+            /** @description Of an explanation of a run. */
+            runId?: components["schemas"]["RunId"] | null;
+            runState?: components["schemas"]["RunState"] | null;
+            tenantId: string;
         };
         /** @description A hook of a run whose job was not started. */
         FailedHookView: {
@@ -1583,6 +1990,20 @@ export interface components {
             /** @description Nodes of whom nothing is in it. */
             missing?: components["schemas"]["MissingNode"][];
         };
+        /** @description What holds something. */
+        HolderKind: ("RUN" | "JOB" | "EXECUTOR" | "TENANT" | "POOL") | "CALLER" | "DAG_NODE";
+        /** @description Something that a run or a job waits for. */
+        HolderView: {
+            /** @description Of a run, a job or a node. */
+            id?: string | null;
+            kind: components["schemas"]["HolderKind"];
+            name?: string | null;
+            /** @description Why, as its caller said. */
+            reason?: string | null;
+            since?: components["schemas"]["Timestamp"] | null;
+            /** @description Its state, of a run or a node. */
+            state?: string | null;
+        };
         /** @description A job that is started. */
         Hook: {
             /** @description Name of a job of the same tenant. */
@@ -1626,11 +2047,75 @@ export interface components {
         /** @description A whole job with defaults. What `POST /jobs` and `job.create` take. */
         JobSpec: {
             /** @description Default: the handler named like the job. */
+            action?: components["schemas"]["Action"] | null;
+            /** @description Texts for people and programs: at most 64, each of at most 4 KiB. */
+            annotations?: {
+                [key: string]: string;
+            };
+            /** @description Default: "FORBID" */
+            concurrencyPolicy: components["schemas"]["ConcurrencyPolicy"];
+            /** @description Default: true */
+            deadLetter: boolean;
+            /** @description What the job is for. At most 8 KiB. */
+            description?: string | null;
+            /** @description The name that people read, in any language. At most 256 characters. */
+            displayName?: string | null;
+            /** @description The pool's name. Default: "default" */
+            executorSelector: string;
+            /** @description Jobs that are started when a run of this one ends. */
+            hooks?: components["schemas"]["Hooks"];
+            /** @description Default: true */
+            idempotent: boolean;
+            /** @description Default: {} */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable. */
+            name: string;
+            /** @description Default: "CONTINUE" */
+            onLostContact: components["schemas"]["OnLostContact"];
+            /** @description Who answers for the job: a person, a team, an address. At most 256 characters. */
+            owner?: string | null;
+            /** @description Default: {} */
+            params: components["schemas"]["Payload"];
+            /**
+             * Format: uint16
+             * @description 0..1000, higher first. Default: 100
+             */
+            priority: number;
+            /** @description Default: {"cpu":0.1,"memoryMb":64,"storageMb":0} */
+            resources: components["schemas"]["Resources"];
+            /** @description Default: {"backoff":"EXPONENTIAL","baseDelaySec":10.0,"jitter":0.2,"maxAttempts":3,"maxDelaySec":3600.0} */
+            retryPolicy: components["schemas"]["RetryPolicy"];
+            /** @description Sealed before anything is stored; read back as `"***"`. */
+            secretParams?: {
+                [key: string]: string;
+            };
+            /** @description Default: "default" */
+            tenantId: string;
+            /**
+             * Format: uint64
+             * @description Per attempt, from its start. Seconds. Default: 3600
+             */
+            timeoutSec: number;
+            trigger: components["schemas"]["Trigger"];
+        };
+        /** @description A whole job with defaults. What `POST /jobs` and `job.create` take. */
+        JobSpecInput: {
+            /** @description Default: the handler named like the job. */
             action?: components["schemas"]["ActionInput"] | null;
+            /** @description Texts for people and programs: at most 64, each of at most 4 KiB. */
+            annotations?: {
+                [key: string]: string;
+            };
             /** @description Default: "FORBID" */
             concurrencyPolicy?: components["schemas"]["ConcurrencyPolicy"];
             /** @description Default: true */
             deadLetter?: boolean;
+            /** @description What the job is for. At most 8 KiB. */
+            description?: string | null;
+            /** @description The name that people read, in any language. At most 256 characters. */
+            displayName?: string | null;
             /** @description The pool's name. Default: "default" */
             executorSelector?: string;
             /** @description Jobs that are started when a run of this one ends. */
@@ -1645,6 +2130,8 @@ export interface components {
             name: string;
             /** @description Default: "CONTINUE" */
             onLostContact?: components["schemas"]["OnLostContact"];
+            /** @description Who answers for the job: a person, a team, an address. At most 256 characters. */
+            owner?: string | null;
             /** @description Default: {} */
             params?: components["schemas"]["Payload"];
             /**
@@ -1678,11 +2165,19 @@ export interface components {
         JobView: {
             /** @description Default: the handler named like the job. */
             action?: components["schemas"]["Action"] | null;
+            /** @description Texts for people and programs: at most 64, each of at most 4 KiB. */
+            annotations?: {
+                [key: string]: string;
+            };
             /** @description Default: "FORBID" */
             concurrencyPolicy: components["schemas"]["ConcurrencyPolicy"];
             createdAt: components["schemas"]["Timestamp"];
             /** @description Default: true */
             deadLetter: boolean;
+            /** @description What the job is for. At most 8 KiB. */
+            description?: string | null;
+            /** @description The name that people read, in any language. At most 256 characters. */
+            displayName?: string | null;
             /** @description The pool's name. Default: "default" */
             executorSelector: string;
             /** @description Jobs that are started when a run of this one ends. */
@@ -1701,6 +2196,8 @@ export interface components {
             nextFireAt: components["schemas"]["Timestamp"] | null;
             /** @description Default: "CONTINUE" */
             onLostContact: components["schemas"]["OnLostContact"];
+            /** @description Who answers for the job: a person, a team, an address. At most 256 characters. */
+            owner?: string | null;
             /** @description Default: {} */
             params: components["schemas"]["Payload"];
             /**
@@ -1759,25 +2256,44 @@ export interface components {
             /** @description More follows: ask again with `from` = this `to`. */
             truncated: boolean;
         };
+        /** @description How many instants are due in each of the next minutes, by the schedules of now and without jitter. */
+        LoadView: {
+            items: components["schemas"]["MinuteLoad"][];
+            /**
+             * Format: uint64
+             * @description Jobs that are due within the time.
+             */
+            jobs: number;
+            /** @description There are more jobs or instants than a call looks at: the numbers are too small. */
+            truncated: boolean;
+        };
         /**
          * @description Form of a log.
          * @enum {string}
          */
         LogFormat: "json" | "text";
+        /**
+         * @description Level of a line of a log.
+         * @enum {string}
+         */
+        LogLevel: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR";
         /** @description Answer of `run.log`. */
         LogView: {
             /** Format: uint32 */
             attempt: number;
-            /** @description The attempt has ended and all of its log was returned. */
+            /** @description The attempt has ended and all of its log was returned. With filters: all of it was looked at. */
             end: boolean;
+            /** @description With filters: for each line of `text` its number, from 1 at `offset`. */
+            lines?: number[] | null;
             /**
              * Format: uint64
-             * @description Where to go on reading.
+             * @description Where to go on reading. With filters: behind the last whole line that was looked at.
              */
             nextOffset: number;
             /** Format: uint64 */
             offset: number;
             runId: components["schemas"]["RunId"];
+            /** @description With filters: the lines that they leave. */
             text: string;
         };
         /** @description A file with manifests. */
@@ -1839,6 +2355,13 @@ export interface components {
         };
         /** @description What a message asks of its receiver. */
         MessageKind: "START" | "END" | "CANCEL" | "HOOK" | "COMPENSATION";
+        /** @description Due instants of a minute. */
+        MinuteLoad: {
+            /** @description The beginning of the minute. */
+            at: components["schemas"]["Timestamp"];
+            /** Format: uint64 */
+            count: number;
+        };
         /**
          * @description What happens to instants that are older than the threshold when they can be decided.
          * @enum {string}
@@ -1996,16 +2519,21 @@ export interface components {
         };
         /** @description A list's page. */
         Page3: {
-            items: components["schemas"]["DeadLetterView"][];
+            items: components["schemas"]["VersionView"][];
             nextPageToken: string | null;
         };
         /** @description A list's page. */
         Page4: {
-            items: components["schemas"]["OutboxMessageView"][];
+            items: components["schemas"]["DeadLetterView"][];
             nextPageToken: string | null;
         };
         /** @description A list's page. */
         Page5: {
+            items: components["schemas"]["OutboxMessageView"][];
+            nextPageToken: string | null;
+        };
+        /** @description A list's page. */
+        Page6: {
             items: components["schemas"]["AuditView"][];
             nextPageToken: string | null;
         };
@@ -2132,17 +2660,37 @@ export interface components {
         ReasonBody: {
             reason?: string | null;
         };
+        /** @description What a reason is about. */
+        ReasonTopic: "ORIGIN" | "WAIT" | "LATE" | "END" | "SCHEDULE" | "INSTANT";
+        /** @description One reason: a code, a sentence that rests on what is known now, who holds what is waited for, and what would free it. */
+        ReasonView: {
+            /** @description The codes are documented. Compare the code only; the sentence may change. */
+            code: string;
+            /** @description What to do, or to wait for. */
+            freedBy?: string | null;
+            heldBy?: components["schemas"]["HolderView"][];
+            sentence: string;
+            topic: components["schemas"]["ReasonTopic"];
+        };
         /** @description The definition and the version it replaces: `{version, spec}`, or a job as it was read. */
         ReplaceBody: components["schemas"]["Replacement"] | components["schemas"]["ReplacedJob"];
         /** @description A job as it was read: names that are not of the definition are ignored, but jobId, version and createdAt must be those of the job. */
         ReplacedJob: {
             /** @description Default: the handler named like the job. */
             action?: components["schemas"]["ActionInput"] | null;
+            /** @description Texts for people and programs: at most 64, each of at most 4 KiB. */
+            annotations?: {
+                [key: string]: string;
+            };
             /** @description Default: "FORBID" */
             concurrencyPolicy?: components["schemas"]["ConcurrencyPolicy"];
             createdAt?: components["schemas"]["Timestamp"];
             /** @description Default: true */
             deadLetter?: boolean;
+            /** @description What the job is for. At most 8 KiB. */
+            description?: string | null;
+            /** @description The name that people read, in any language. At most 256 characters. */
+            displayName?: string | null;
             /** @description The pool's name. Default: "default" */
             executorSelector?: string;
             /** @description Jobs that are started when a run of this one ends. */
@@ -2161,6 +2709,8 @@ export interface components {
             nextFireAt?: components["schemas"]["Timestamp"] | null;
             /** @description Default: "CONTINUE" */
             onLostContact?: components["schemas"]["OnLostContact"];
+            /** @description Who answers for the job: a person, a team, an address. At most 256 characters. */
+            owner?: string | null;
             /** @description Default: {} */
             params?: components["schemas"]["Payload"];
             /**
@@ -2197,11 +2747,19 @@ export interface components {
         ReplacedSpec: {
             /** @description Default: the handler named like the job. */
             action?: components["schemas"]["ActionInput"] | null;
+            /** @description Texts for people and programs: at most 64, each of at most 4 KiB. */
+            annotations?: {
+                [key: string]: string;
+            };
             /** @description Default: "FORBID" */
             concurrencyPolicy?: components["schemas"]["ConcurrencyPolicy"];
             createdAt?: components["schemas"]["Timestamp"];
             /** @description Default: true */
             deadLetter?: boolean;
+            /** @description What the job is for. At most 8 KiB. */
+            description?: string | null;
+            /** @description The name that people read, in any language. At most 256 characters. */
+            displayName?: string | null;
             /** @description The pool's name. Default: "default" */
             executorSelector?: string;
             /** @description Jobs that are started when a run of this one ends. */
@@ -2220,6 +2778,8 @@ export interface components {
             nextFireAt?: components["schemas"]["Timestamp"] | null;
             /** @description Default: "CONTINUE" */
             onLostContact?: components["schemas"]["OnLostContact"];
+            /** @description Who answers for the job: a person, a team, an address. At most 256 characters. */
+            owner?: string | null;
             /** @description Default: {} */
             params?: components["schemas"]["Payload"];
             /**
@@ -2256,6 +2816,23 @@ export interface components {
             spec: components["schemas"]["ReplacedSpec"];
             /** Format: uint64 */
             version: number;
+        };
+        /** @description `job.replay`, `POST /jobs/{jobId}/replay`. */
+        ReplayBody: {
+            /** @description Only say what it would do. Default: false */
+            dryRun?: boolean;
+            /** @description First instant, included. */
+            from: components["schemas"]["Timestamp"];
+            /** @description Start the job's hooks when a run fails. Default: no. Default: false */
+            hooks?: boolean;
+            /**
+             * Format: uint32
+             * @description Runs that are open at once, 1 to 200; 1 under FORBID and QUEUE_ONE, whatever is asked for. Default 8.
+             */
+            parallelism?: number | null;
+            reason?: string | null;
+            /** @description Last instant, included. */
+            to: components["schemas"]["Timestamp"];
         };
         /** @description What a run needs of an executor, for placing it: nothing holds it to that (see [`CommandLimits`]). CPU in cores, memory and storage in MiB. */
         Resources: {
@@ -2343,6 +2920,20 @@ export interface components {
              */
             maxDelaySec?: number;
         };
+        /** @description `POST /jobs/{jobId}/rollback`, `job.rollback`. */
+        RollbackBody: {
+            reason?: string | null;
+            /**
+             * Format: uint64
+             * @description The version whose definition the job gets, as a new version.
+             */
+            to: number;
+            /**
+             * Format: uint64
+             * @description Refuse when the job is not of this version any more. Default: whichever it has.
+             */
+            version?: number | null;
+        };
         /**
          * Format: uint64
          * @description A run. Below 2^53. Its slot is its job's slot.
@@ -2355,6 +2946,8 @@ export interface components {
             /** Format: uint32 */
             attemptCount: number;
             attempts: components["schemas"]["AttemptView"][];
+            /** @description The backfill that it is of. */
+            backfillId?: components["schemas"]["BackfillId"] | null;
             createdAt: components["schemas"]["Timestamp"];
             /**
              * Format: uint32
@@ -2399,6 +2992,8 @@ export interface components {
             /** @description The run is STOPPING: its body was told to stop and has not ended. No other body of it starts until it has. */
             stopping?: components["schemas"]["StoppingView"] | null;
             tenantId: string;
+            /** @description The trace that it belongs to, 32 hexadecimal digits. */
+            traceId?: string | null;
             /** @description Who triggered it, of a MANUAL run. Absent: an earlier release made it. */
             triggeredBy?: components["schemas"]["TriggeredBy"] | null;
             /** @description Why it is not running, or not ending: a code and a sentence. */
@@ -2477,6 +3072,47 @@ export interface components {
         Spread: {
             /** @description Shards that are not known to hold it yet; none: it is done. */
             outstanding?: number[];
+        };
+        /** @description How many runs have a state. */
+        StateCount: {
+            /** Format: uint64 */
+            count: number;
+            state: components["schemas"]["RunState"];
+        };
+        /** @description Statistics of the ended runs of a job that were created in the window. */
+        StatisticsView: {
+            /** @description From the start of the first attempt to the end of the run. Absent: none started. */
+            durationMs?: components["schemas"]["TimesView"] | null;
+            /**
+             * Format: double
+             * @description FAILED and TIMEOUT among the same.
+             */
+            failureRate?: number | null;
+            /** @description Creation of the oldest run that could be counted. Later than the window begins when `truncated`. */
+            from: components["schemas"]["Timestamp"];
+            jobId: components["schemas"]["JobId"];
+            /** @description From the instant to the start of the first attempt, of runs that a schedule started. Absent: there are none. */
+            latenessMs?: components["schemas"]["TimesView"] | null;
+            /** @description States with at least one run. */
+            outcomes: components["schemas"]["StateCount"][];
+            /**
+             * Format: uint64
+             * @description Runs with more than one attempt.
+             */
+            retried: number;
+            /**
+             * Format: uint64
+             * @description Ended runs that were counted.
+             */
+            runs: number;
+            /**
+             * Format: double
+             * @description SUCCESS among SUCCESS, FAILED and TIMEOUT. Absent: there are none of them.
+             */
+            successRate?: number | null;
+            to: components["schemas"]["Timestamp"];
+            /** @description The window has more runs than are counted (10,000): these are its newest. */
+            truncated: boolean;
         };
         /** @description Since when and why a body is being stopped. */
         StoppingView: {
@@ -2560,6 +3196,22 @@ export interface components {
          * @example 2026-02-01T00:00:00.000Z
          */
         Timestamp: string;
+        /** @description Times of several runs, milliseconds. */
+        TimesView: {
+            /**
+             * Format: uint64
+             * @description Runs that have such a time.
+             */
+            count: number;
+            /** Format: uint64 */
+            max: number;
+            /** Format: double */
+            mean: number;
+            /** Format: uint64 */
+            p50: number;
+            /** Format: uint64 */
+            p95: number;
+        };
         /** @description When a job is due. */
         Trigger: {
             /** @description Default: "AUTO" */
@@ -2752,6 +3404,29 @@ export interface components {
             /** @constant */
             type: "MANUAL";
         };
+        /** @description What a backfill does with instants of which the ledger says nothing any more. */
+        UnknownInstants: "SKIP" | "RUN";
+        /** @description A version of a definition. */
+        VersionView: {
+            /** @description IP address of the caller. */
+            address?: string | null;
+            at: components["schemas"]["Timestamp"];
+            /** @description What differs from that version, by the names of the fields of `spec`. Of secret params only the names are compared. Default: [] */
+            changes: components["schemas"]["FieldChange"][];
+            /**
+             * Format: uint64
+             * @description The version that `changes` compares with. Absent: there is none, or its definition is not kept.
+             */
+            comparedWith?: number | null;
+            /** @description By its name in RPC, such as `job.replace`. */
+            operation?: string | null;
+            reason?: string | null;
+            spec: components["schemas"]["JobSpec"];
+            /** Format: uint64 */
+            version: number;
+            /** @description Name of the credential. Absent: it is not known, because an earlier release made the version. */
+            who?: string | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -2858,7 +3533,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page5"];
+                    "application/json": components["schemas"]["Page6"];
                 };
             };
         };
@@ -2894,6 +3569,104 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": components["schemas"]["AuditView"];
+                };
+            };
+        };
+    };
+    "backfill.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                backfillId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A backfill or a replay, with its progress */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+        };
+    };
+    "backfill.cancel": {
+        parameters: {
+            query?: {
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                backfillId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Cancel a backfill: it starts nothing more, and its open runs are canceled */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+        };
+    };
+    "backfill.pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                backfillId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description Start nothing more of a backfill; its runs that are open go on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+        };
+    };
+    "backfill.resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                backfillId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description Go on with a backfill that was paused */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
                 };
             };
         };
@@ -3119,10 +3892,18 @@ export interface operations {
     "dlq.list": {
         parameters: {
             query?: {
+                /** @description The `cause` of a dead letter, as `dlq.causes` tells it. */
+                cause?: string | null;
+                /** @description The first millisecond in which a run ended. */
+                from?: components["schemas"]["Timestamp"] | null;
+                jobId?: components["schemas"]["JobId"] | null;
                 page?: number | null;
+                /** @description Dead letters of a page at most. One may have fewer although more follow: with filters a call looks at a bounded number. */
                 pageSize?: number | null;
                 pageToken?: string | null;
                 tenantId?: string | null;
+                /** @description The last one. */
+                to?: components["schemas"]["Timestamp"] | null;
             };
             header?: never;
             path?: never;
@@ -3136,7 +3917,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page3"];
+                    "application/json": components["schemas"]["Page4"];
                 };
             };
         };
@@ -3191,6 +3972,32 @@ export interface operations {
             };
         };
     };
+    "dlq.causes": {
+        parameters: {
+            query?: {
+                /** @description The first millisecond in which a run ended. */
+                from?: components["schemas"]["Timestamp"] | null;
+                tenantId?: string | null;
+                /** @description The last one. */
+                to?: components["schemas"]["Timestamp"] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dead letters by their cause, the most frequent first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CausesView"];
+                };
+            };
+        };
+    };
     "executor.list": {
         parameters: {
             query?: never;
@@ -3221,7 +4028,7 @@ export interface operations {
                 pageToken?: string | null;
                 status?: components["schemas"]["JobStatus"] | null;
                 tenantId?: string | null;
-                /** @description Part of the name. */
+                /** @description Part of the name, the displayName, the description, the owner or an annotation, in small or capital letters. */
                 text?: string | null;
             };
             header?: never;
@@ -3253,7 +4060,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["JobSpec"];
+                "application/json": components["schemas"]["JobSpecInput"];
             };
         };
         responses: {
@@ -3338,6 +4145,88 @@ export interface operations {
             };
         };
     };
+    "job.backfillGet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                jobId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest backfill or replay of a job, with its progress */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+        };
+    };
+    "job.backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                jobId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackfillBody"];
+            };
+        };
+        responses: {
+            /** @description Run instants of the past that made no run, or whose run failed, or all of them, behind the live runs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+            /** @description The work has begun and goes on behind the answer */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+        };
+    };
+    "job.explain": {
+        parameters: {
+            query?: {
+                /** @description Explain what became of this instant instead of how the job stands now. */
+                at?: components["schemas"]["Timestamp"] | null;
+            };
+            header?: never;
+            path: {
+                jobId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Why a job fires or does not, or what became of one of its instants */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplainView"];
+                };
+            };
+        };
+    };
     "job.ledger": {
         parameters: {
             query?: {
@@ -3390,6 +4279,41 @@ export interface operations {
             };
         };
     };
+    "job.replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                jobId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayBody"];
+            };
+        };
+        responses: {
+            /** @description Run instants that made a run once more, with the params of that run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+            /** @description The work has begun and goes on behind the answer */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillView"];
+                };
+            };
+        };
+    };
     "job.resume": {
         parameters: {
             query?: never;
@@ -3406,6 +4330,32 @@ export interface operations {
         };
         responses: {
             /** @description Fire again, from the next due instant on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobView"];
+                };
+            };
+        };
+    };
+    "job.rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                jobId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RollbackBody"];
+            };
+        };
+        responses: {
+            /** @description Give a job the definition of an earlier version, as a new version */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3442,6 +4392,31 @@ export interface operations {
             };
         };
     };
+    "job.statistics": {
+        parameters: {
+            query?: {
+                /** @description How far back from now: a number with `s`, `m`, `h` or `d`. Default: `24h`. */
+                window?: string | null;
+            };
+            header?: never;
+            path: {
+                jobId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Outcomes, durations and lateness of a job's runs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatisticsView"];
+                };
+            };
+        };
+    };
     "job.trigger": {
         parameters: {
             query?: never;
@@ -3467,6 +4442,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    "job.versions": {
+        parameters: {
+            query?: {
+                /** @description Compare each version with this one instead of the version before it. */
+                against?: number | null;
+                /** @description 20 unless given, 100 at most. */
+                pageSize?: number | null;
+                pageToken?: string | null;
+            };
+            header?: never;
+            path: {
+                jobId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The history of a job's definition, newest first: who changed what and why */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page3"];
                 };
             };
         };
@@ -3517,7 +4520,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/x-ndjson": components["schemas"]["JobSpec"];
+                "application/x-ndjson": components["schemas"]["JobSpecInput"];
             };
         };
         responses: {
@@ -3639,7 +4642,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page4"];
+                    "application/json": components["schemas"]["Page5"];
                 };
             };
         };
@@ -3736,15 +4739,28 @@ export interface operations {
             };
         };
     };
-    "run.failed": {
+    "run.list": {
         parameters: {
             query?: {
+                /** @description The first millisecond in which a run ended, or was created if it is open. */
+                from?: components["schemas"]["Timestamp"] | null;
+                jobId?: components["schemas"]["JobId"] | null;
+                /** @description Of jobs that have these labels now: `key=value,key2!=value2,key3`. */
+                labels?: string | null;
                 page?: number | null;
+                /** @description Runs of a page at most. One may have fewer although more follow: with filters a call looks at a bounded number. */
                 pageSize?: number | null;
                 pageToken?: string | null;
-                /** @description FAILED (it includes TIMEOUT): other states are listed by job. */
-                state?: components["schemas"]["RunState"] | null;
+                source?: components["schemas"]["Source"] | null;
+                /**
+                 * @description One or several states, with commas between them. Default: with `jobId` all; otherwise those of runs that are open, FAILED and
+                 *     TIMEOUT.
+                 */
+                state?: string | null;
+                /** @description Default: the credential's own; for operators every tenant. */
                 tenantId?: string | null;
+                /** @description The last one. */
+                to?: components["schemas"]["Timestamp"] | null;
             };
             header?: never;
             path?: never;
@@ -3752,7 +4768,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description FAILED and TIMEOUT runs, newest first */
+            /** @description Runs of all jobs: those that are open, newest first, then those that have ended, the last one first */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3840,11 +4856,35 @@ export interface operations {
             };
         };
     };
+    "run.explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                runId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Why a run exists, why it is not running, why it was late */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExplainView"];
+                };
+            };
+        };
+    };
     "run.log": {
         parameters: {
             query?: {
                 /** @description Default: the newest. */
                 attempt?: number | null;
+                /** @description Only lines with this text, in large or small letters. */
+                contains?: string | null;
                 /**
                  * @description Server-sent events while it grows, over all attempts to come unless one is named: `log` with what was written, `end` when no
                  *     more will be. `Last-Event-ID` goes on where a connection broke.
@@ -3852,8 +4892,12 @@ export interface operations {
                 follow?: boolean;
                 /** @description `text`: all that there is from the offset on, as it was written, with X-Next-Offset and X-Log-End. */
                 format?: components["schemas"]["LogFormat"];
+                /** @description Only lines of this level or a more severe one. */
+                level?: components["schemas"]["LogLevel"] | null;
                 /** @description Bytes to leave out at the start. */
                 offset?: number | null;
+                /** @description Only the last lines, so many of those that the other filters leave. With `follow` those that are there, and all to come. */
+                tail?: number | null;
             };
             header?: never;
             path: {
@@ -4058,6 +5102,30 @@ export interface operations {
                      *     data: {"at":"2026-02-25T01:00:00.000Z","attemptCount":1,"executorId":"billing-1","generation":1,"jobId":8193,"jobName":"daily_billing","lastError":null,"logicalTime":"2026-02-25T01:00:00.000Z","nextRetryAt":null,"runId":4194305,"source":"SCHEDULE","state":"RUNNING","tenantId":"default"}
                      */
                     "text/event-stream": unknown;
+                };
+            };
+        };
+    };
+    "schedule.load": {
+        parameters: {
+            query?: {
+                /** @description How far ahead, 60 unless given, 120 at most. */
+                minutes?: number | null;
+                tenantId?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How many instants are due in each of the next minutes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadView"];
                 };
             };
         };

@@ -1,6 +1,6 @@
 // Groups failures by their cause: texts that differ only in numbers, ids, times and quoted values have one cause.
 
-import type { DeadLetter, Run } from "../api/client";
+import type { Run } from "../api/client";
 
 const MOST_CHARS = 240;
 
@@ -32,13 +32,6 @@ export const failureCause = (run: Run) => ({
   text: run.lastError ?? run.state,
   jobId: run.jobId,
   job: String(run.jobId),
-});
-
-/** The facts of a dead letter. */
-export const letterCause = (letter: DeadLetter) => ({
-  text: letter.reason,
-  jobId: letter.jobId,
-  job: letter.jobName ?? String(letter.jobId),
 });
 
 export interface Group<T> {

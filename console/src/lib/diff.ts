@@ -8,7 +8,8 @@ export interface Difference {
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === "object" && !Array.isArray(value);
-const shown = (value: unknown) =>
+/** A value as a person reads it; nothing for a value that is not there. */
+export const shown = (value: unknown) =>
   value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
 export function differences(was: unknown, is: unknown, path = ""): Difference[] {

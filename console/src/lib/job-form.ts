@@ -9,6 +9,12 @@ const pairsOf = (map: Record<string, string> | undefined) =>
     .map(([name, value]) => `${name}=${value}`)
     .join("\n");
 
+/** Annotations that a field with a line for each can show. Those of several lines stay as they are. */
+const ofOneLine = (map: Record<string, string> | undefined) =>
+  Object.fromEntries(Object.entries(map ?? {}).filter(([, value]) => !/[\r\n]/.test(value)));
+const ofManyLines = (map: Record<string, string> | undefined) =>
+  Object.fromEntries(Object.entries(map ?? {}).filter(([, value]) => /[\r\n]/.test(value)));
+
 /** Lines of `name=value`; the names of lines that are not so. */
 export function parsePairs(text: string): { map: Record<string, string>; wrong: string[] } {
   const map: Record<string, string> = {};
@@ -37,6 +43,7 @@ const pairs = v.pipe(
   v.check((text) => parsePairs(text).wrong.length === 0, "pairs"),
 );
 const json = v.pipe(v.string(), v.check(isJsonObject, "json"));
+const line = v.pipe(v.string(), v.maxLength(256, "long"));
 const whole = (least: number) => v.pipe(v.number("number"), v.integer("number"), v.minValue(least, "number"));
 const seconds = v.pipe(v.number("number"), v.minValue(0, "number"));
 
@@ -51,6 +58,10 @@ export const schema = v.pipe(
       v.regex(/^[\p{L}\p{N}._/-]+$/u, "name"),
     ),
     tenantId: v.string(),
+    displayName: line,
+    description: v.pipe(v.string(), v.maxLength(8192, "long")),
+    owner: line,
+    annotations: pairs,
     type: v.picklist(["CRON", "FIXED_RATE", "FIXED_DELAY", "ONCE", "MANUAL"]),
     expr: v.string(),
     timezone: v.string(),
@@ -151,7 +162,7 @@ export const blank: Spec = {
 } as Spec;
 
 /** `2026-02-24T09:00` in the zone of the viewer, for a field of the browser. */
-function localField(instant: string | null | undefined): string {
+export function localField(instant: string | null | undefined): string {
   if (!instant) return "";
   const at = new Date(instant);
   const two = (value: number) => String(value).padStart(2, "0");
@@ -171,6 +182,10 @@ export function formOf(spec: Spec): Form {
   return {
     name: spec.name,
     tenantId: spec.tenantId ?? "default",
+    displayName: spec.displayName ?? "",
+    description: spec.description ?? "",
+    owner: spec.owner ?? "",
+    annotations: pairsOf(ofOneLine(spec.annotations)),
     type: trigger.type,
     expr: trigger.type === "CRON" ? trigger.expr : "0 2 * * *",
     timezone: (trigger.type === "CRON" && trigger.timezone) || "UTC",
@@ -312,6 +327,10 @@ export function specOf(form: Form, base: Spec): Spec {
     ...(form.kind === "DAG" && base.action?.kind !== "DAG" ? withoutAttempts(base) : base),
     name: form.name.trim(),
     tenantId: form.tenantId.trim() || "default",
+    displayName: form.displayName.trim(),
+    description: form.description.trim(),
+    owner: form.owner.trim(),
+    annotations: { ...ofManyLines(base.annotations), ...parsePairs(form.annotations).map },
     trigger: triggerOf(form, base.trigger),
     action: actionOf(form, base.action),
     params: form.params.trim() === "" ? {} : JSON.parse(form.params),
@@ -347,10 +366,13 @@ const withoutAttempts = ({ retryPolicy: _, timeoutSec: __, ...spec }: Spec) => s
 
 /** Without what is empty and need not be there, as the node writes it too. */
 function trimmed(spec: Record<string, unknown>) {
-  const { action, secretParams, hooks, ...rest } = spec;
+  const { action, secretParams, hooks, displayName, description, owner, annotations, ...rest } = spec;
+  const texts = Object.entries({ displayName, description, owner }).filter(([, text]) => text);
   const onFailure = (hooks as Spec["hooks"])?.onFailure ?? [];
   return {
     ...rest,
+    ...Object.fromEntries(texts),
+    ...(Object.keys(annotations as object).length > 0 ? { annotations } : {}),
     ...(action === undefined || action === null ? {} : { action }),
     ...(Object.keys(secretParams as object).length > 0 ? { secretParams } : {}),
     ...(onFailure.length > 0 ? { hooks } : {}),

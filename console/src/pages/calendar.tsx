@@ -1,9 +1,10 @@
 // What became of every due instant: a picture in which gaps are seen at once.
-import { Trans, useLingui } from "@lingui/react/macro";
+import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { CalendarDays } from "lucide-react";
+import { CalendarDays, CalendarSync } from "lucide-react";
 import { useMemo, useState } from "react";
+import { canBackfill } from "../api/backfills";
 import { api, good, type Job, type LedgerEntry } from "../api/client";
 import { LARGEST_PAGE } from "../api/queries";
 import { emptyCells, fill, grainFor, GRAINS, worst, WORST, type Cell, type Grain } from "../lib/ledger";
@@ -13,6 +14,7 @@ import { Button } from "../ui/button";
 import { Failure, Loading, Nothing } from "../ui/feedback";
 import { Section } from "../ui/page";
 import { lookOf, State } from "../ui/state";
+import { BackfillDialog, type Stretch } from "./backfill-dialog";
 
 /** Pages of the ledger that are read for one picture, at most. */
 const MOST_PAGES = 8;
@@ -146,7 +148,7 @@ export default function Calendar({ job }: { job: Job }) {
               </Trans>
             </p>
           )}
-          {totals.length === 0 ? (
+          {totals.length === 0 && !canBackfill(job) ? (
             <Nothing icon={CalendarDays} title={<Trans>Nothing was due in this time.</Trans>} />
           ) : (
             <>
@@ -178,6 +180,7 @@ export default function Calendar({ job }: { job: Job }) {
                               grain={grain}
                               zone={zone}
                               before={cell.to <= Date.parse(job.createdAt)}
+                              can={cell.total > 0 || (canBackfill(job) && cell.from <= arrived)}
                               on={cell.from === chosen}
                               onChoose={() => setChosen(cell.from === chosen ? undefined : cell.from)}
                             />
@@ -188,9 +191,9 @@ export default function Calendar({ job }: { job: Job }) {
                   ))}
                 </div>
               </div>
-              {picked && <Picked cell={picked} zone={zone} />}
             </>
           )}
+          {picked && <Picked job={job} cell={picked} grain={grain} zone={zone} />}
         </>
       )}
     </Section>
@@ -231,6 +234,7 @@ function Square({
   grain,
   zone,
   before,
+  can,
   on,
   onChoose,
 }: {
@@ -238,6 +242,8 @@ function Square({
   grain: Grain;
   zone: string;
   before: boolean;
+  /** There is something to see or to do. */
+  can: boolean;
   on: boolean;
   onChoose: () => void;
 }) {
@@ -250,7 +256,7 @@ function Square({
   return (
     <button
       type="button"
-      disabled={cell.total === 0}
+      disabled={!can}
       title={label}
       aria-label={label}
       aria-expanded={on}
@@ -264,8 +270,19 @@ function Square({
 
 const SHOWN = 200;
 
-function Picked({ cell, zone }: { cell: Cell; zone: string }) {
+/** What a backfill in the mode MISSING runs, as docs/guides/backfill.md lists it. */
+const isMissing = ({ outcome, reason }: LedgerEntry) =>
+  outcome === "MISSED" || (outcome === "SKIPPED" && reason !== "WINDOW" && reason !== "DELETED");
+
+function Picked({ job, cell, grain, zone }: { job: Job; cell: Cell; grain: Grain; zone: string }) {
   const { t } = useLingui();
+  const [asked, setAsked] = useState<Stretch>();
+  const cellName: Record<Grain, string> = {
+    minute: t`Backfill this minute`,
+    hour: t`Backfill this hour`,
+    day: t`Backfill this day`,
+  };
+  const offers = canBackfill(job);
   const reasons: Record<string, string> = {
     PAUSED: t`the job was paused`,
     TENANT_PAUSED: t`the tenant was paused`,
@@ -283,9 +300,28 @@ function Picked({ cell, zone }: { cell: Cell; zone: string }) {
   };
   return (
     <div className="appear mt-4 border-t border-line pt-3">
-      <h3 className="mb-2 font-semibold tabular-nums">
-        {absolute(cell.from, zone)} – {absolute(cell.to, zone)}
-      </h3>
+      <div className="mb-2 flex flex-wrap items-center justify-between gap-2">
+        <h3 className="font-semibold tabular-nums">
+          {absolute(cell.from, zone)} – {absolute(cell.to, zone)}
+        </h3>
+        {offers && (
+          <Button
+            size="small"
+            onClick={() => setAsked({ from: cell.from, to: Math.min(cell.to - 1, Math.floor(nodeNow())) })}
+          >
+            <CalendarSync aria-hidden className="size-3.5" /> {cellName[grain]}
+          </Button>
+        )}
+      </div>
+      {cell.entries.length === 0 && (
+        <p className="text-soft">
+          {cell.to <= Date.parse(job.createdAt) ? (
+            <Trans>The job did not exist yet. A backfill runs what its schedule has in this time.</Trans>
+          ) : (
+            <Trans>The ledger has nothing of this time.</Trans>
+          )}
+        </p>
+      )}
       <ul className="max-h-80 divide-y divide-line overflow-auto">
         {cell.entries.slice(0, SHOWN).map((entry) => (
           <li key={entry.logicalTime} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
@@ -305,6 +341,21 @@ function Picked({ cell, zone }: { cell: Cell; zone: string }) {
                 <Trans>run {entry.runId}</Trans>
               </Link>
             )}
+            {offers && isMissing(entry) && (
+              <Button
+                size="small"
+                kind="ghost"
+                onClick={() =>
+                  setAsked({
+                    from: Date.parse(entry.logicalTime),
+                    to: Date.parse(entry.until ?? entry.logicalTime),
+                  })
+                }
+              >
+                <CalendarSync aria-hidden className="size-3.5" />{" "}
+                <Plural value={entry.count} one="Backfill it" other="Backfill this stretch" />
+              </Button>
+            )}
           </li>
         ))}
       </ul>
@@ -313,6 +364,7 @@ function Picked({ cell, zone }: { cell: Cell; zone: string }) {
           <Trans>The first {SHOWN} are listed.</Trans>
         </p>
       )}
+      {asked && <BackfillDialog job={job} stretch={asked} onClose={() => setAsked(undefined)} />}
     </div>
   );
 }

@@ -29,6 +29,41 @@ const GRAPH = `{
   "edges": [{"from": "load", "to": "report"}]
 }`;
 
+/** Texts in any language, which change nothing about how it runs. */
+export function ForPeople({ fields: { register, of } }: { fields: Fields }) {
+  return (
+    <Section title={<Trans>For people</Trans>}>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Field
+          label={<Trans>Display name</Trans>}
+          error={of("displayName")}
+          hint={<Trans>In any language; lists show it beside the name.</Trans>}
+        >
+          <input className="input" {...register("displayName")} />
+        </Field>
+        <Field
+          label={<Trans>Owner</Trans>}
+          error={of("owner")}
+          hint={<Trans>Whom to ask: a team or an address.</Trans>}
+        >
+          <input className="input" {...register("owner")} />
+        </Field>
+        <Field label={<Trans>Description</Trans>} error={of("description")} className="sm:col-span-2">
+          <textarea className="input font-sans!" rows={3} {...register("description")} />
+        </Field>
+        <Field
+          label={<Trans>Annotations</Trans>}
+          error={of("annotations")}
+          hint={<Trans>One name=value a line, such as runbook=https://example.org/billing</Trans>}
+          className="sm:col-span-2"
+        >
+          <textarea className="input" rows={2} spellCheck={false} {...register("annotations")} />
+        </Field>
+      </div>
+    </Section>
+  );
+}
+
 /** Name, tenant and trigger. */
 export function When({ fields, isNew }: { fields: Fields; isNew: boolean }) {
   const { t } = useLingui();

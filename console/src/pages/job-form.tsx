@@ -16,7 +16,7 @@ import { Failure, Loading } from "../ui/feedback";
 import { PageHead, Section } from "../ui/page";
 import { tell } from "../ui/toast";
 import { Changes } from "./changes";
-import { What, When, Where, type Fields } from "./job-fields";
+import { ForPeople, What, When, Where, type Fields } from "./job-fields";
 import { SchedulePreview } from "./preview";
 
 export function NewJob() {
@@ -72,6 +72,8 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
         return t`At most 128 letters, digits, and . _ - /`;
       case "number":
         return t`Write a number that is large enough.`;
+      case "long":
+        return t`This is too long.`;
       case "pairs":
         return t`One name=value a line.`;
       case "json":
@@ -136,6 +138,7 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
             <When fields={fields} isNew={!was} />
             <What fields={fields} />
             <Where fields={fields} />
+            <ForPeople fields={fields} />
           </div>
           <aside className="xl:sticky xl:top-17">
             <Section title={<Trans>What the node makes of it</Trans>}>

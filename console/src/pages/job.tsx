@@ -8,14 +8,14 @@ import { problemOf, type Job, type Run } from "../api/client";
 import { useChanges } from "../api/live";
 import { jobQuery, runsOfJobQuery } from "../api/queries";
 import { shortTrigger, zoneOf } from "../lib/schedule";
-import { amount, duration } from "../lib/time";
+import { amount } from "../lib/time";
 import { Button, ButtonLink } from "../ui/button";
 import { ActionDialog } from "../ui/dialog";
 import { Failure, Loading, Nothing } from "../ui/feedback";
 import { LiveSign } from "../ui/live-sign";
 import { Item, Menu } from "../ui/menu";
 import { Fact, Facts, PageHead, Section } from "../ui/page";
-import { State, Tag } from "../ui/state";
+import { sourceText, State, Tag } from "../ui/state";
 import { RunStrip, stateOf } from "../ui/strip";
 import { Table, type Column } from "../ui/table";
 import { Span, Time, TimeInZones } from "../ui/time";
@@ -23,13 +23,18 @@ import { complain, tell } from "../ui/toast";
 import { TriggerDialog } from "./trigger";
 
 const Calendar = lazy(() => import("./calendar"));
+const Backfills = lazy(() => import("./backfill"));
+const MissingNotice = lazy(() => import("./backfill").then((page) => ({ default: page.MissingNotice })));
+const Statistics = lazy(() => import("./statistics").then((page) => ({ default: page.Statistics })));
+const Versions = lazy(() => import("./versions"));
+const WhyJob = lazy(() => import("./why").then((page) => ({ default: page.WhyJob })));
 const Definition = lazy(() => import("./definition"));
 const Trail = lazy(() => import("../ui/trail"));
 
 export function JobPage() {
   const { t } = useLingui();
   const { jobId } = useParams({ from: "/jobs/$jobId" });
-  const { tab } = useSearch({ from: "/jobs/$jobId" });
+  const { tab, window, at } = useSearch({ from: "/jobs/$jobId" });
   const job = useQuery(jobQuery(jobId));
   const { live, problem } = useChanges(`/api/v1/runs/watch?jobId=${jobId}`, [
     ["job", jobId],
@@ -44,7 +49,9 @@ export function JobPage() {
   const tabs = [
     [undefined, t`Runs`],
     ["calendar", t`Calendar`],
+    ["backfill", t`Backfill`],
     ["definition", t`Definition`],
+    ["versions", t`Versions`],
     ["audit", t`Audit`],
   ] as const;
   return (
@@ -58,6 +65,7 @@ export function JobPage() {
         }
         below={
           <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
+            {of.displayName && <span className="hostile font-medium text-ink">{of.displayName}</span>}
             <span className="hostile">{of.tenantId}</span>
             <span className="hostile">{shortTrigger(of.trigger)}</span>
             <span className="text-faint">
@@ -109,6 +117,7 @@ export function JobPage() {
           <p className="hostile mt-1">{of.quarantineReason}</p>
         </div>
       )}
+      <Texts job={of} />
       <nav aria-label={t`Parts of this page`} className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
         {tabs.map(([name, text]) => (
           <Link
@@ -124,9 +133,21 @@ export function JobPage() {
         ))}
       </nav>
       <Suspense fallback={<Loading />}>
-        {tab === undefined && <Runs job={of} />}
+        {tab === undefined && (
+          <>
+            <MissingNotice job={of} />
+            <Runs job={of}>
+              <div className="grid items-start gap-x-4 lg:grid-cols-2">
+                <WhyJob job={of} at={at} />
+                <Statistics job={of} window={window ?? "24h"} />
+              </div>
+            </Runs>
+          </>
+        )}
         {tab === "calendar" && <Calendar job={of} />}
+        {tab === "backfill" && <Backfills job={of} />}
         {tab === "definition" && <Definition job={of} />}
+        {tab === "versions" && <Versions job={of} />}
         {tab === "audit" && <Trail filter={{ jobId }} />}
       </Suspense>
       {asked === "trigger" && <TriggerDialog job={of} onClose={() => setAsked(undefined)} />}
@@ -185,7 +206,42 @@ export function JobPage() {
   );
 }
 
-function Runs({ job }: { job: Job }) {
+/** What people wrote about it. A link of an annotation is opened only when somebody clicks it. */
+function Texts({ job }: { job: Job }) {
+  const annotations = Object.entries(job.annotations ?? {});
+  if (!job.description && !job.owner && annotations.length === 0) return null;
+  return (
+    <div className="mb-4 space-y-1">
+      {job.description && (
+        <p className="hostile max-h-48 max-w-prose overflow-auto whitespace-pre-wrap">{job.description}</p>
+      )}
+      <ul className="flex flex-wrap gap-x-4 gap-y-1 text-[0.9rem]">
+        {job.owner && (
+          <li className="hostile">
+            <span className="text-faint">
+              <Trans>Owner</Trans>
+            </span>{" "}
+            {job.owner}
+          </li>
+        )}
+        {annotations.map(([name, value]) => (
+          <li key={name} className="hostile">
+            <span className="text-faint">{name}</span>{" "}
+            {/^https?:\/\/\S+$/.test(value) ? (
+              <a className="link" href={value} target="_blank" rel="noreferrer noopener">
+                {value}
+              </a>
+            ) : (
+              value
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Runs({ job, children }: { job: Job; children: ReactNode }) {
   const { t } = useLingui();
   const navigate = useNavigate();
   const runs = useInfiniteQuery(runsOfJobQuery(job.jobId));
@@ -213,11 +269,15 @@ function Runs({ job }: { job: Job }) {
               </span>
             )}
           </Fact>
-          <Fact name={<Trans>Runs so far</Trans>}>{amount(job.runCount)}</Fact>
-          <Statistics runs={rows} />
+          <Fact name={<Trans>Runs so far</Trans>}>
+            <Link to="/runs" search={{ job: job.jobId }} className="link">
+              {amount(job.runCount)}
+            </Link>
+          </Fact>
           {job.action?.kind !== "DAG" && <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>}
         </Facts>
       </Section>
+      {children}
       {runs.error && (
         <div className="mb-3">
           <Failure error={runs.error} retry={() => void runs.refetch()} />
@@ -257,36 +317,8 @@ function Runs({ job }: { job: Job }) {
   );
 }
 
-/** Of the runs that were read, and says of how many. */
-function Statistics({ runs }: { runs: Run[] }) {
-  const ended = runs.filter((run) => ["SUCCESS", "FAILED", "TIMEOUT"].includes(run.state));
-  if (ended.length === 0) return null;
-  const good = ended.filter((run) => run.state === "SUCCESS").length;
-  const took = ended
-    .filter((run) => run.startedAt && run.endedAt)
-    .map((run) => Date.parse(run.endedAt!) - Date.parse(run.startedAt!))
-    .sort((a, b) => a - b);
-  const middle = took[Math.floor(took.length / 2)];
-  const share = Math.floor((1000 * good) / ended.length) / 10;
-  return (
-    <>
-      <Fact name={<Trans>Succeeded, of the last {ended.length}</Trans>}>
-        <span className={share < 97 ? "text-bad" : ""}>{share} %</span>
-      </Fact>
-      {middle !== undefined && <Fact name={<Trans>Median duration of them</Trans>}>{duration(middle)}</Fact>}
-    </>
-  );
-}
-
 function useRunColumns(zone: string | undefined, retry: (run: Run) => void): Column<Run>[] {
-  const { t } = useLingui();
-  const sources: Record<string, string> = {
-    SCHEDULE: t`schedule`,
-    MANUAL: t`by hand`,
-    BACKFILL: t`backfill`,
-    DAG: t`DAG`,
-    HOOK: t`hook`,
-  };
+  const { t, i18n } = useLingui();
   return [
     { name: "state", head: t`State`, bare: true, cell: (run) => <State of={stateOf(run)} /> },
     {
@@ -304,7 +336,7 @@ function useRunColumns(zone: string | undefined, retry: (run: Run) => void): Col
       name: "source",
       head: t`Source`,
       from: "lg",
-      cell: (run) => <span className="whitespace-nowrap text-soft">{sources[run.source] ?? run.source}</span>,
+      cell: (run) => <span className="whitespace-nowrap text-soft">{i18n._(sourceText(run.source))}</span>,
     },
     {
       name: "why",

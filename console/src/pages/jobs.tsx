@@ -54,6 +54,7 @@ export function Jobs() {
           <Link to="/jobs/$jobId" params={{ jobId: job.jobId }} className="link hostile font-medium">
             {job.name}
           </Link>
+          {job.displayName && <span className="hostile ml-2">{job.displayName}</span>}
           {job.action?.kind === "DAG" && (
             <span className="ml-2">
               <Tag>{t`DAG`}</Tag>
@@ -142,7 +143,7 @@ export function Jobs() {
         <Filter
           value={filter.text ?? ""}
           onChange={(text) => setFilter({ text })}
-          label={t`Part of a name`}
+          label={t`Part of a name or text`}
           type="search"
           className="max-w-72 min-w-40 flex-1"
         />

@@ -1,9 +1,9 @@
 // The output of an attempt: only the lines that are seen are in the page, it follows while the attempt runs, and it can be searched.
 import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ArrowDownToLine, ChevronDown, ChevronUp, Download, WrapText } from "lucide-react";
+import { ArrowDownToLine, ChevronDown, ChevronUp, Download, ListFilter, WrapText } from "lucide-react";
 import { useEffect, useReducer, useRef, useState } from "react";
-import { raw, type Problem, type Run } from "../api/client";
+import { raw, type Problem, type Run, type Schemas } from "../api/client";
 import { follow, type Live } from "../api/events";
 import { LogText, matches, plain } from "../lib/log";
 import { amount } from "../lib/time";
@@ -13,15 +13,30 @@ import { LiveSign } from "../ui/live-sign";
 import { complain } from "../ui/toast";
 import { problemOf } from "../api/client";
 
+/** What the node leaves out. */
+export interface LogFilter {
+  /** Only lines with this text. */
+  contains?: string;
+  /** Only lines of this level or a more severe one. */
+  level?: Schemas["LogLevel"];
+  /** Only so many of the last lines. */
+  tail?: number;
+}
+
+const LEVELS: Schemas["LogLevel"][] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR"];
+const TAILS = [100, 1_000, 10_000];
+
 interface Props {
   run: Run;
   attempt: number;
+  filter: LogFilter;
+  onFilter: (change: LogFilter) => void;
   onAttempt: (attempt: number) => void;
 }
 
 const LINE = 20;
 
-export default function Log({ run, attempt, onAttempt }: Props) {
+export default function Log({ run, attempt, filter, onFilter, onAttempt }: Props) {
   const { t } = useLingui();
   const log = useRef(new LogText());
   const [, draw] = useReducer((count: number) => count + 1, 0);
@@ -29,7 +44,9 @@ export default function Log({ run, attempt, onAttempt }: Props) {
   const [problem, setProblem] = useState<Problem>();
   const [wrap, setWrap] = useState(true);
   const [tail, setTail] = useState(true);
-  const [search, setSearch] = useState("");
+  const [search, setSearch] = useState(filter.contains ?? "");
+  const { contains, level, tail: newestLines } = filter;
+  const isPart = contains !== undefined || level !== undefined || newestLines !== undefined;
   const [at, setAt] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const newest = run.attempts.at(-1)?.attempt === attempt;
@@ -38,7 +55,13 @@ export default function Log({ run, attempt, onAttempt }: Props) {
     const stop = new AbortController();
     log.current = new LogText();
     let drawing = 0;
-    void follow(`/api/v1/runs/${run.runId}/log?follow=true&attempt=${attempt}`, {
+    const query = new URLSearchParams({ follow: "true", attempt: String(attempt) });
+    if (contains !== undefined) query.set("contains", contains);
+    if (level !== undefined) query.set("level", level);
+    if (newestLines !== undefined) query.set("tail", String(newestLines));
+    // What was seen with another filter goes at once.
+    draw();
+    void follow(`/api/v1/runs/${run.runId}/log?${query}`, {
       signal: stop.signal,
       onState: (state, why) => {
         if (stop.signal.aborted) return;
@@ -60,7 +83,13 @@ export default function Log({ run, attempt, onAttempt }: Props) {
       stop.abort();
       cancelAnimationFrame(drawing);
     };
-  }, [run.runId, run.generation, attempt]);
+  }, [run.runId, run.generation, attempt, contains, level, newestLines]);
+  // What is typed reaches the node when the person stops typing.
+  useEffect(() => {
+    if (contains === undefined || search === contains) return;
+    const timer = setTimeout(() => onFilter({ contains: search || undefined }), 300);
+    return () => clearTimeout(timer);
+  });
 
   const { lines, dropped } = log.current;
   const virtualizer = useVirtualizer({
@@ -128,6 +157,15 @@ export default function Log({ run, attempt, onAttempt }: Props) {
           }}
           onKeyDown={(event) => event.key === "Enter" && setAt((was) => was + (event.shiftKey ? -1 : 1))}
         />
+        <Button
+          size="small"
+          kind={contains === undefined ? "ghost" : "plain"}
+          aria-pressed={contains !== undefined}
+          disabled={contains === undefined && search === ""}
+          onClick={() => onFilter({ contains: contains === undefined ? search : undefined })}
+        >
+          <ListFilter aria-hidden className="size-4" /> <Trans>Only these lines</Trans>
+        </Button>
         {search !== "" && (
           <span className="flex items-center gap-1 text-[0.86rem] text-soft" role="status">
             {found.length === 0 ? (
@@ -157,6 +195,30 @@ export default function Log({ run, attempt, onAttempt }: Props) {
             </Button>
           </span>
         )}
+        <select
+          className="input w-auto"
+          aria-label={t`Least level`}
+          value={level ?? ""}
+          onChange={(event) => onFilter({ level: (event.target.value || undefined) as LogFilter["level"] })}
+        >
+          <option value="">{t`any level`}</option>
+          {LEVELS.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+        <select
+          className="input w-auto"
+          aria-label={t`How many lines`}
+          value={newestLines ?? ""}
+          onChange={(event) => onFilter({ tail: event.target.value ? Number(event.target.value) : undefined })}
+        >
+          <option value="">{t`all lines`}</option>
+          {[...new Set([...TAILS, ...(newestLines === undefined ? [] : [newestLines])])].map((count) => (
+            <option key={count} value={count}>{t`the last ${amount(count)}`}</option>
+          ))}
+        </select>
         <Button size="small" kind={wrap ? "plain" : "ghost"} aria-pressed={wrap} onClick={() => setWrap(!wrap)}>
           <WrapText aria-hidden className="size-4" /> <Trans>Wrap</Trans>
         </Button>
@@ -183,7 +245,13 @@ export default function Log({ run, attempt, onAttempt }: Props) {
       )}
       {empty ? (
         <p className="p-4 text-soft">
-          {live === "over" ? <Trans>The attempt wrote nothing.</Trans> : <Trans>Nothing is written yet.</Trans>}
+          {isPart && live !== "connecting" ? (
+            <Trans>No line matches.</Trans>
+          ) : live === "over" ? (
+            <Trans>The attempt wrote nothing.</Trans>
+          ) : (
+            <Trans>Nothing is written yet.</Trans>
+          )}
         </p>
       ) : (
         <div
@@ -204,7 +272,8 @@ export default function Log({ run, attempt, onAttempt }: Props) {
                 style={{ transform: `translateY(${item.start}px)` }}
               >
                 <span aria-hidden className="w-14 shrink-0 pr-3 text-right text-faint select-none">
-                  {item.index + 1 + dropped}
+                  {/* Among lines that are left out, the number would not be that of the line. */}
+                  {isPart ? "" : item.index + 1 + dropped}
                 </span>
                 <span
                   className={`flex-1 pr-3 [unicode-bidi:isolate] ${wrap ? "[overflow-wrap:anywhere] whitespace-pre-wrap" : "whitespace-pre"}`}

@@ -3,7 +3,7 @@ import { useLingui } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { metricsQuery, nodeQuery, readings } from "../api/queries";
+import { metricsQuery, nodeQuery, readings, WAITING } from "../api/queries";
 import { between, quantile } from "../lib/metrics";
 import { amount, duration } from "../lib/time";
 import { TONES } from "../ui/state";
@@ -45,23 +45,32 @@ export function Numbers() {
       <Tile
         name={t`Fires a second`}
         value={known(rate, (value) => amount(Math.round(value * 10) / 10))}
-        to="/jobs"
+        to="/runs"
+        search={{ source: "SCHEDULE" }}
         spark={rates}
       />
       <Tile
         name={t`Late, 99 of 100 at most`}
         value={known(late, duration)}
         more={middle === undefined ? undefined : t`half at most ${duration(middle)}`}
-        to="/failures"
+        to="/runs"
+        search={{ source: "SCHEDULE" }}
         spark={lates}
         bad={(late ?? 0) > LATE_MS}
       />
-      <Tile name={t`Bodies running`} value={known(running, amount)} to="/executors" spark={ends} />
+      <Tile
+        name={t`Bodies running`}
+        value={known(running, amount)}
+        to="/runs"
+        search={{ state: "RUNNING" }}
+        spark={ends}
+      />
       <Tile
         name={t`Runs waiting`}
         value={known(waiting, amount)}
         more={retrying ? t`${amount(retrying)} wait to retry` : undefined}
-        to="/executors"
+        to="/runs"
+        search={{ state: WAITING }}
       />
       <Tile name={t`Jobs`} value={known(node.data?.jobs, amount)} to="/jobs" />
       <Tile
@@ -83,6 +92,7 @@ function Tile({
   value,
   more,
   to,
+  search,
   spark,
   bad = false,
 }: {
@@ -90,11 +100,16 @@ function Tile({
   value: string;
   more?: string;
   to: string;
+  search?: Record<string, string>;
   spark?: number[];
   bad?: boolean;
 }) {
   return (
-    <Link to={to} className="card group relative flex min-h-24 flex-col overflow-hidden p-3.5 hover:border-strong">
+    <Link
+      to={to}
+      search={search}
+      className="card group relative flex min-h-24 flex-col overflow-hidden p-3.5 hover:border-strong"
+    >
       <span className="text-[0.84rem] text-soft">{name}</span>
       <span className={`mt-0.5 text-2xl font-semibold tracking-tight tabular-nums ${bad ? TONES.bad.text : ""}`}>
         {value}

@@ -14,7 +14,7 @@ import { Failure, Loading } from "../ui/feedback";
 import { Json } from "../ui/json";
 import { LiveSign } from "../ui/live-sign";
 import { Fact, Facts, PageHead, Section } from "../ui/page";
-import { State, Tag } from "../ui/state";
+import { sourceText, State, Tag } from "../ui/state";
 import { stateOf } from "../ui/strip";
 import { Span, Time, TimeInZones } from "../ui/time";
 import { tell } from "../ui/toast";
@@ -22,15 +22,16 @@ import { Attempts } from "./attempts";
 import { ConfirmDialog, NeedsPerson, type Decision } from "./decision";
 import { TriggerDialog } from "./trigger";
 
+const WhyRun = lazy(() => import("./why").then((page) => ({ default: page.WhyRun })));
 const Log = lazy(() => import("./log"));
 const RunNodes = lazy(() => import("./nodes").then((page) => ({ default: page.RunNodes })));
 
 type Asked = "cancel" | "retry" | "redrive" | "discard" | "again" | Decision;
 
 export function RunPage() {
-  const { t } = useLingui();
+  const { t, i18n } = useLingui();
   const { runId } = useParams({ from: "/runs/$runId" });
-  const { attempt: wanted } = useSearch({ from: "/runs/$runId" });
+  const { attempt: wanted, contains, level, tail } = useSearch({ from: "/runs/$runId" });
   const navigate = useNavigate({ from: "/runs/$runId" });
   const query = useQuery(runQuery(runId));
   const run = query.data;
@@ -38,6 +39,7 @@ export function RunPage() {
   const { live, problem } = useChanges(open ? `/api/v1/runs/${runId}/watch` : null, [
     ["run", runId],
     ["nodes", runId],
+    ["explainRun", runId],
   ]);
   const job = useQuery({ ...jobQuery(run?.jobId ?? 0), enabled: run !== undefined, retry: false });
   const [asked, setAsked] = useState<Asked | undefined>();
@@ -114,14 +116,6 @@ export function RunPage() {
           </Button>
         </div>
       )}
-      {open && run.waitReason && run.state !== "NEEDS_CONFIRMATION" && (
-        <div className="mb-4 rounded-[10px] border border-warn/40 bg-warn-wash p-4">
-          <p className="font-medium text-warn">
-            <Trans>Why it is not running</Trans>
-          </p>
-          <p className="hostile mt-0.5">{run.waitReason}</p>
-        </div>
-      )}
       {run.lastError && (
         <div className="mb-4 rounded-[10px] border border-bad/40 bg-bad-wash p-4">
           <p className="font-medium text-bad">
@@ -182,7 +176,7 @@ export function RunPage() {
             </Fact>
           )}
           <Fact name={<Trans>Source</Trans>}>
-            {run.source.toLowerCase()}
+            {i18n._(sourceText(run.source))}
             {run.triggeredBy?.who && (
               <span className="text-soft">
                 {" "}
@@ -191,6 +185,23 @@ export function RunPage() {
             )}
           </Fact>
           {run.reason && <Fact name={<Trans>Reason</Trans>}>{run.reason}</Fact>}
+          {run.backfillId != null && run.backfillId > 0 && (
+            <Fact name={<Trans>Backfill</Trans>}>
+              <Link
+                to="/jobs/$jobId"
+                params={{ jobId: run.jobId }}
+                search={{ tab: "backfill" }}
+                className="link tabular-nums"
+              >
+                {run.backfillId}
+              </Link>
+            </Fact>
+          )}
+          {run.traceId && (
+            <Fact name={<Trans>Trace</Trans>}>
+              <code className="text-[0.82rem]">{run.traceId}</code>
+            </Fact>
+          )}
           {run.key && (
             <Fact name={<Trans>Key of the caller</Trans>}>
               <code>{run.key}</code>
@@ -198,6 +209,10 @@ export function RunPage() {
           )}
         </Facts>
       </Section>
+
+      <Suspense fallback={<Loading lines={3} />}>
+        <WhyRun run={run} />
+      </Suspense>
 
       {isDag ? (
         <Suspense fallback={<Loading />}>
@@ -221,7 +236,15 @@ export function RunPage() {
             key={`${run.runId}-${run.generation}-${shownAttempt}`}
             run={run}
             attempt={shownAttempt}
-            onAttempt={(attempt) => void navigate({ search: { attempt }, replace: true })}
+            filter={{ contains, level, tail }}
+            onFilter={(change) =>
+              void navigate({
+                search: (was) => ({ ...was, ...change }),
+                replace: true,
+                resetScroll: false,
+              })
+            }
+            onAttempt={(attempt) => void navigate({ search: (was) => ({ ...was, attempt }), replace: true })}
           />
         </Suspense>
       )}

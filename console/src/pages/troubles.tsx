@@ -3,7 +3,7 @@ import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import {
-  deadLettersQuery,
+  causesQuery,
   executorsQuery,
   failuresQuery,
   isCluster,
@@ -15,7 +15,7 @@ import {
   tenantsQuery,
 } from "../api/queries";
 import { waitingQuery } from "../api/waiting";
-import { byCause, failureCause, letterCause } from "../lib/cause";
+import { byCause, failureCause } from "../lib/cause";
 import { DAY_MS, duration, amount, nodeNow } from "../lib/time";
 import type { Tone } from "../ui/state";
 import { Time } from "../ui/time";
@@ -40,7 +40,7 @@ export function useTroubles(operator: boolean) {
   const executors = useQuery({ ...executorsQuery, ...only });
   const tenants = useQuery(tenantsQuery);
   const failures = useQuery(failuresQuery());
-  const letters = useQuery(deadLettersQuery());
+  const letters = useQuery(causesQuery());
   const outbox = useQuery(outboxQuery());
   const waiting = useQuery(waitingQuery());
   useQuery({ ...metricsQuery, ...only });
@@ -121,21 +121,20 @@ export function useTroubles(operator: boolean) {
       "/waiting",
       <Plural value={waits} one="# run waits for a person" other="# runs wait for a person" />,
     );
-  const dead = letters.data?.items ?? [];
-  const groups = byCause(dead, letterCause);
-  if (dead.length > 0) {
-    const more = letters.data?.nextPageToken ? "+" : "";
-    const causes = groups.length;
+  const dead = letters.data?.counted ?? 0;
+  if (dead > 0) {
+    const more = letters.data?.truncated ? "+" : "";
+    const causes = letters.data?.items.length ?? 0;
     add(
       "bad",
       "dead",
       "/dead-letters",
       <>
         <strong>
-          {amount(dead.length)}
+          {amount(dead)}
           {more}
         </strong>{" "}
-        <Plural value={dead.length} one="dead letter" other="dead letters" />{" "}
+        <Plural value={dead} one="dead letter" other="dead letters" />{" "}
         <span className="text-soft">
           · <Plural value={causes} one="# cause" other="# causes" />
         </span>

@@ -6,10 +6,10 @@ import { useState } from "react";
 import type { Run } from "../api/client";
 import { useChanges } from "../api/live";
 import { waitingQuery } from "../api/waiting";
-import { zoneOf } from "../lib/schedule";
 import { amount } from "../lib/time";
 import { Button } from "../ui/button";
 import { Failure, Loading, Nothing } from "../ui/feedback";
+import { JobName } from "../ui/job-name";
 import { LiveSign } from "../ui/live-sign";
 import { PageHead } from "../ui/page";
 import { TenantFilter } from "../ui/tenant-filter";
@@ -49,12 +49,9 @@ export function Waiting() {
           <Failure error={waiting.error} retry={() => void waiting.refetch()} />
         </div>
       )}
-      {waiting.data && !waiting.data.whole && (
+      {waiting.data?.nextPageToken && (
         <p role="status" className="mb-3 rounded-lg bg-warn-wash p-3">
-          <Trans>
-            There are more jobs that are not idempotent than one page reads: {amount(waiting.data.looked)} of them were
-            looked at. Choose a tenant to see all of it.
-          </Trans>
+          <Trans>The newest {amount(waiting.data.items.length)} are listed. More follow when these are decided.</Trans>
         </p>
       )}
       {waiting.isPending ? (
@@ -67,19 +64,19 @@ export function Waiting() {
         </div>
       ) : (
         <ul className="space-y-2" aria-label={t`Runs that wait for a person`}>
-          {waiting.data?.items.map(({ run, job }) => (
+          {waiting.data?.items.map((run) => (
             <li key={run.runId} className="card flex flex-wrap items-center gap-x-4 gap-y-3 p-4">
               <div className="min-w-56 flex-1">
-                <Link to="/jobs/$jobId" params={{ jobId: job.jobId }} className="link hostile font-medium">
-                  {job.name}
-                </Link>
-                <span className="hostile text-faint"> {job.tenantId}</span>
+                <span className="font-medium">
+                  <JobName jobId={run.jobId} ask />
+                </span>
+                <span className="hostile text-faint"> {run.tenantId}</span>
                 <p className="text-[0.9rem] text-soft">
                   <Link to="/runs/$runId" params={{ runId: run.runId }} className="link">
                     <Trans>run {run.runId}</Trans>
                   </Link>
                   {" · "}
-                  <Trans>due</Trans> <Time at={run.logicalTime ?? run.createdAt} zone={zoneOf(job.trigger)} />
+                  <Trans>due</Trans> <Time at={run.logicalTime ?? run.createdAt} />
                   {run.executorId && (
                     <>
                       {" "}

@@ -120,12 +120,7 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
         </form>
       ) : (
         <div className="space-y-4">
-          <progress
-            className="h-2 w-full accent-accent"
-            max={progress.total}
-            value={progress.done}
-            aria-label={action.title}
-          />
+          <progress className="w-full" max={progress.total} value={progress.done} aria-label={action.title} />
           <p role="status">
             {goes ? (
               <Trans>

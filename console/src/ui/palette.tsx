@@ -82,6 +82,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                 onSelect={go(() => navigate({ to: "/jobs/$jobId", params: { jobId: job.jobId } }))}
               >
                 <span className="hostile min-w-0 flex-1 truncate">{job.name}</span>
+                {job.displayName && <span className="hostile truncate">{job.displayName}</span>}
                 <span className="hostile truncate text-faint">{job.tenantId}</span>
                 {job.lastRunState && <State of={job.lastRunState} plain />}
               </Row>

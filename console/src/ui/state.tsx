@@ -61,6 +61,9 @@ const LOOKS: Record<string, Look> = {
   PAUSED: { tone: "warn", icon: CirclePause, text: msg`paused` },
   DELETED: { tone: "quiet", icon: Trash2, text: msg`deleted` },
   QUARANTINED: { tone: "bad", icon: OctagonMinus, text: msg`quarantined` },
+  // Backfills, besides those above.
+  CANCELING: { tone: "warn", icon: OctagonMinus, text: msg`is being canceled` },
+  DONE: { tone: "good", icon: CircleCheck, text: msg`ended` },
   // Executors and nodes.
   READY: { tone: "good", icon: CircleCheck, text: msg`ready` },
   DISCONNECTED: { tone: "bad", icon: Unplug, text: msg`disconnected` },
@@ -87,6 +90,19 @@ export function lookOf(state: string): Look {
   // A newer node may have states that this page does not know: they are shown as they are.
   return LOOKS[state] ?? { tone: "quiet", icon: CircleDashed, text: { id: state, message: state } };
 }
+
+const SOURCES: Record<string, MessageDescriptor> = {
+  SCHEDULE: msg`schedule`,
+  MANUAL: msg`by hand`,
+  BACKFILL: msg`backfill`,
+  REPLAY: msg`replay`,
+  DAG: msg`DAG`,
+  EVENT: msg`hook`,
+  COMPENSATION: msg`compensation`,
+};
+
+/** Why a run exists, in a word. */
+export const sourceText = (source: string): MessageDescriptor => SOURCES[source] ?? { id: source, message: source };
 
 export function State({ of, plain = false }: { of: string; plain?: boolean }) {
   const { i18n } = useLingui();

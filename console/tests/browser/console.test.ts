@@ -19,6 +19,7 @@ import {
   token,
   trigger,
   until,
+  withFiles,
 } from "./support";
 
 let browser: Browser;
@@ -138,7 +139,7 @@ test("a job is created, run and read from the first field to the last line of it
   await page.waitForURL(/\/runs\/\d+/);
   await page.getByRole("log").getByText("done here").waitFor();
   await page.locator("h1 [data-state=SUCCESS]").waitFor();
-  await page.getByText("to see it work").waitFor();
+  await page.getByRole("definition").getByText("to see it work").waitFor();
   expect(await page.getByText('"customer": 8').count()).toBeGreaterThan(0);
 
   // Edit: what changes is shown before it is saved.
@@ -272,7 +273,12 @@ test("dead letters of one cause are redriven together", async () => {
   await group.getByRole("button", { name: "Redrive all 4" }).waitFor();
   expect(await group.count()).toBe(1);
   await group.getByRole("button", { name: /no route/ }).click();
-  expect(await page.getByRole("table", { name: "Dead letters of this cause" }).getByRole("row").count()).toBe(5);
+  const rows = page.getByRole("table", { name: "Dead letters of this cause" }).getByRole("row");
+  await until(
+    "the dead letters of the cause",
+    () => rows.count(),
+    (count) => count === 5,
+  );
   await group.getByRole("button", { name: "Redrive all 4" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Redrive (4)" }).click();
   await page.getByText("Done for 4 of 4.").waitFor();
@@ -384,6 +390,10 @@ test("what callers write is text, whatever it looks like", async () => {
     {
       labels: { note: evil.slice(0, 60) },
       params: { evil, rtl: "\u202Etxet", long },
+      displayName: evil,
+      description: `${evil}\n${"w".repeat(4_000)}`,
+      owner: `\u2067${evil}`.slice(1),
+      annotations: { note: evil, script: "javascript:alert(4)", more: "w".repeat(3_000) },
       tenantId: "default",
     },
   );
@@ -393,7 +403,10 @@ test("what callers write is text, whatever it looks like", async () => {
     "/jobs?text=hostile",
     `/jobs/${jobId}`,
     `/jobs/${jobId}?tab=definition`,
+    `/jobs/${jobId}?tab=versions`,
+    `/jobs/${jobId}/edit`,
     `/runs/${runId}`,
+    `/runs?labels=${encodeURIComponent(evil)}`,
     "/failures",
     "/dead-letters",
     "/audit",
@@ -403,7 +416,7 @@ test("what callers write is text, whatever it looks like", async () => {
     const { context, page, watched } = await open(browser, path, { viewport: { width: 360, height: 740 } });
     await page.locator("main h1").waitFor();
     await page.locator("main [role=status][aria-label]").first().waitFor({ state: "detached" });
-    expect(await page.locator("main img, main script").count(), path).toBe(0);
+    expect(await page.locator("main img, main script, main a[href^='javascript:']").count(), path).toBe(0);
     expect(await overflow(page), path).toBeLessThanOrEqual(0);
     await close(context, watched);
   }
@@ -437,6 +450,7 @@ test("the calendar shows what became of each instant", async () => {
 test("a tenant sees its own, and nothing that only operators may", async () => {
   // The dev node knows no tenant's token, so the node's answer about the caller is changed on its way.
   const context = await browser.newContext({ locale: "en-GB" });
+  await withFiles(context);
   const page = await context.newPage();
   await page.route("**/api/v1/session", (route) =>
     route.fulfill({ json: { name: "ada", role: "TENANT", tenantId: "default", knownBy: "SESSION", version: "0" } }),
@@ -471,13 +485,17 @@ const pages = async () => {
     "/jobs/new",
     `/jobs/${third.jobId}`,
     `/jobs/${third.jobId}?tab=calendar`,
+    `/jobs/${third.jobId}?tab=backfill`,
     `/jobs/${third.jobId}?tab=definition`,
+    `/jobs/${third.jobId}?tab=versions`,
     `/jobs/${third.jobId}?tab=audit`,
     `/jobs/${third.jobId}/edit`,
     `/runs/${runId}`,
     `/jobs/${dags.jobId}/edit`,
     `/jobs/${dags.jobId}?tab=definition`,
     `/runs/${dagRuns.items[0].runId}`,
+    "/runs",
+    "/runs?state=SUCCESS&job=1&from=2026-01-01T00:00:00.000Z",
     "/failures",
     "/waiting",
     "/dead-letters",

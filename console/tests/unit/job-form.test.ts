@@ -133,6 +133,26 @@ test("a DAG comes back as it was, and a new one has nothing about attempts", () 
     ).toContain("graph");
 });
 
+test("texts for people come back as they were, and go when they are emptied", () => {
+  const texts = {
+    displayName: "每日计费",
+    description: "Closes the books.\nAsk first.",
+    owner: "finance@example.org",
+    annotations: { runbook: "https://example.org/a=b", steps: "one\ntwo" },
+  };
+  const was = spec(texts);
+  expect(specOf(formOf(was), was)).toEqual(was);
+  const emptied = { ...formOf(was), displayName: " ", description: "", owner: "", annotations: "" };
+  const now = specOf(emptied, was);
+  // A field with a line for each annotation cannot show this one, so it stays.
+  expect(now.annotations).toEqual({ steps: "one\ntwo" });
+  for (const name of ["displayName", "description", "owner"]) expect(now).not.toHaveProperty(name);
+  const long = { ...formOf(was), owner: "w".repeat(257) };
+  expect(v.safeParse(schema, long).issues?.map((issue) => [v.getDotPath(issue), issue.message])).toEqual([
+    ["owner", "long"],
+  ]);
+});
+
 test("pairs keep what is behind the first equals sign", () => {
   expect(parsePairs("A=b=c\n\n B =d")).toEqual({ map: { A: "b=c", B: "d" }, wrong: [] });
   expect(parsePairs("=x\ny").wrong).toEqual(["=x", "y"]);
