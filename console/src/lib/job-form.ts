@@ -306,8 +306,10 @@ function bodyOf(text: string): unknown {
 
 export function specOf(form: Form, base: Spec): Spec {
   const secretParams = parsePairs(form.secretParams).map;
-  const hook = base.hooks?.onFailure?.[0];
+  // The form has the first one; the others stay as they are.
+  const [hook, ...others] = base.hooks?.onFailure ?? [];
   const named = form.onFailure.trim();
+  const first = named === "" ? [] : [{ ...(hook?.job === named ? hook : {}), job: named }];
   const spec = {
     ...(form.kind === "DAG" && base.action?.kind !== "DAG" ? withoutAttempts(base) : base),
     name: form.name.trim(),
@@ -319,7 +321,7 @@ export function specOf(form: Form, base: Spec): Spec {
     labels: parsePairs(form.labels).map,
     ...(form.kind === "DAG" ? {} : attemptsOf(form, base)),
     concurrencyPolicy: form.concurrencyPolicy,
-    hooks: { ...base.hooks, onFailure: named === "" ? [] : [{ ...(hook?.job === named ? hook : {}), job: named }] },
+    hooks: { ...base.hooks, onFailure: [...first, ...others] },
   };
   return trimmed(spec) as Spec;
 }
@@ -348,12 +350,12 @@ const withoutAttempts = ({ retryPolicy: _, timeoutSec: __, ...spec }: Spec) => s
 /** Without what is empty and need not be there, as the node writes it too. */
 function trimmed(spec: Record<string, unknown>) {
   const { action, secretParams, hooks, ...rest } = spec;
-  const onFailure = (hooks as Spec["hooks"])?.onFailure ?? [];
+  const lists = Object.entries((hooks as Spec["hooks"]) ?? {}).filter(([, jobs]) => (jobs?.length ?? 0) > 0);
   return {
     ...rest,
     ...(action === undefined || action === null ? {} : { action }),
     ...(Object.keys(secretParams as object).length > 0 ? { secretParams } : {}),
-    ...(onFailure.length > 0 ? { hooks } : {}),
+    ...(lists.length > 0 ? { hooks: Object.fromEntries(lists) } : {}),
   };
 }
 
