@@ -3,11 +3,12 @@
 //!
 //! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or `CAMPANILE_FAULT=rule:NAME` for a rule
 //! of ownership that is broken, `outbox:NAME` for one of the outbox, `graph:NAME` for a clause of DAGs, `backfill:NAME` for one of
-//! backfills; several separated by `;`.
+//! backfills, `hooks:NAME` for one of hooks; several separated by `;`.
 
 use campanile_core::{
     backfill,
     graph::clauses::{Clause, break_clause_everywhere},
+    hooks,
     job::{Command, Job},
     outbox,
 };
@@ -119,6 +120,16 @@ pub fn set_in_core() {
                 Some(rule) => backfill::rules::break_rule_everywhere(rule),
                 None => {
                     eprintln!("there is no rule '{name}' of backfills");
+                    std::process::abort();
+                }
+            }
+            continue;
+        }
+        if let Some(name) = setting.strip_prefix("hooks:") {
+            match hooks::Rule::parse(name) {
+                Some(rule) => hooks::rules::break_rule_everywhere(rule),
+                None => {
+                    eprintln!("there is no rule '{name}' of hooks");
                     std::process::abort();
                 }
             }

@@ -97,7 +97,7 @@ fn changing_calls() -> Vec<(&'static str, ShardCall)> {
     let request = Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
     let report = TenantReport { tenant: name(), counts: counts(), request: Some(request) };
     let pause = Pause { scope: PauseScope::System, paused: true, version: 2 };
-    let action = FinalAction::Reopen { redrive: true, reason: None };
+    let action = FinalAction::Reopen { redrive: true, reason: None, force: false };
     let filter = JobFilter {
         tenant_id: Some(name()),
         status: Some(JobStatus::Enabled),

@@ -102,6 +102,10 @@ codes! {
     BackfillActive = 409 "BACKFILL_ACTIVE" exit 5
         title "The job has a backfill that has not ended"
         advice "Wait for it or cancel it: a job has one backfill at a time",
+    /// A job that undoes what the run did was started.
+    Compensated = 409 "COMPENSATED" exit 5
+        title "The compensation of the run was started, which undoes what the run did"
+        advice "Trigger the job anew, or retry the run with force if it may go on all the same",
     DagCycle = 409 "DAG_CYCLE_DETECTED" exit 5
         title "The edges of the DAG make a cycle"
         advice "Take one of the edges of the cycle out",

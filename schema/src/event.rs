@@ -228,6 +228,9 @@ pub enum Event {
         /// It is in the lane of backfills, and this is the backfill that made it. Format 2.
         #[serde(rename = "bf", default, skip_serializing_if = "Option::is_none")]
         backfill: Option<BackfillId>,
+        /// Runs of hooks that it may lead to; None: as many as any that nothing led to. Format 2.
+        #[serde(rename = "hb", default, skip_serializing_if = "Option::is_none")]
+        budget: Option<u32>,
     },
     /// PENDING -> QUEUED.
     #[serde(rename = "rr")]

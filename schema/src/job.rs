@@ -2,6 +2,7 @@
 //!
 //! Source of the shape: the API design. Unknown fields are refused by name.
 
+pub use crate::hooks::{Hook, Hooks};
 use crate::{graph::GraphSpec, ids::JobId, payload::Payload, time::Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -124,32 +125,6 @@ pub struct JobSpec {
     /// Texts for people and programs: at most 64, each of at most 4 KiB.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-}
-
-/// Jobs that are started when a run ends.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Hooks {
-    /// When a run ends FAILED or TIMEOUT and is not tried again. One job.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub on_failure: Vec<Hook>,
-}
-
-impl Hooks {
-    pub fn is_empty(&self) -> bool {
-        self.on_failure.is_empty()
-    }
-}
-
-/// A job that is started.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Hook {
-    /// Name of a job of the same tenant.
-    pub job: String,
-    /// Laid over that job's params, with `run`, which tells of the run that ended.
-    #[serde(default, skip_serializing_if = "Payload::is_empty")]
-    pub params: Payload,
 }
 
 crate::redacted_debug!(JobSpec {

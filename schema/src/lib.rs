@@ -16,6 +16,7 @@ mod executor_view;
 pub mod format;
 pub mod frame;
 pub mod graph;
+pub mod hooks;
 pub mod ids;
 pub mod job;
 pub mod kinds;

@@ -28,6 +28,12 @@ codes! {
         /// Attempts before the last one failed.
         Retried = "RETRIED",
         Ended = "ENDED",
+        /// The job of a hook of the run refused to be started.
+        HookRefused = "HOOK_REFUSED",
+        /// A hook of the run was not sent.
+        HookDropped = "HOOK_DROPPED",
+        /// Nobody answered a hook of the run for a day.
+        HookUndelivered = "HOOK_UNDELIVERED",
         /// When the job is due next.
         NextFire = "NEXT_FIRE",
         /// The job has no schedule.

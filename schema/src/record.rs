@@ -152,6 +152,12 @@ pub struct RunRecord {
     /// It is in the lane of backfills, and this is the backfill that it counts for. Format 2.
     #[serde(rename = "bf", default, skip_serializing_if = "Option::is_none")]
     pub backfill: Option<BackfillId>,
+    /// Runs of hooks that it may lead to. None: nothing but its job's schedule or a caller has led to it. Format 2.
+    #[serde(rename = "hb", default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
+    /// A job that undoes it was started. Format 2.
+    #[serde(rename = "hc", default, skip_serializing_if = "std::ops::Not::not")]
+    pub compensated: bool,
 }
 
 upper_enum!(/// Why the job of a hook was not started.
@@ -311,6 +317,8 @@ mod tests {
             timeout_sec: None,
             graph: None,
             backfill: None,
+            budget: None,
+            compensated: false,
         }
     }
 

@@ -6,16 +6,19 @@ pub mod backfill;
 pub mod clock;
 pub mod directory;
 pub mod graph;
+pub mod hooks;
 pub mod journal;
 pub mod outbox;
 pub mod rows;
 pub mod snapshot;
 
+pub use hooks::{OtherHooks, StoredHook};
+
 use crate::{
     graph::StoredGraph,
     job::{
-        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, Hooks, HttpMethod, JobSpec,
-        MisfirePolicy, OnLostContact, Overlap, Resources, RetryPolicy, Trigger,
+        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy,
+        OnLostContact, Overlap, Resources, RetryPolicy, Trigger,
     },
     payload::Payload,
     record::code,
@@ -172,6 +175,8 @@ pub struct StoredJob {
     /// Event format 2.
     #[serde(rename = "hf", default, skip_serializing_if = "Vec::is_empty")]
     pub on_failure: Vec<StoredHook>,
+    #[serde(rename = "hk", default, skip_serializing_if = "Option::is_none")]
+    pub other_hooks: Option<Box<OtherHooks>>,
     /// Texts for people. Event format 2.
     #[serde(rename = "dn", default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<Text>,
@@ -181,15 +186,6 @@ pub struct StoredJob {
     pub owner: Option<Text>,
     #[serde(rename = "an", default, skip_serializing_if = "Labels::is_empty")]
     pub annotations: Labels,
-}
-
-/// A job that is started when a run ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StoredHook {
-    #[serde(rename = "n")]
-    pub job: Text,
-    #[serde(rename = "p", default, skip_serializing_if = "Payload::is_empty")]
-    pub params: Payload,
 }
 
 /// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
@@ -384,9 +380,8 @@ impl StoredJob {
                 resources.memory_mb,
                 resources.storage_mb,
             )),
-            on_failure: (spec.hooks.on_failure.iter())
-                .map(|hook| StoredHook { job: hook.job.as_str().into(), params: hook.params.clone() })
-                .collect(),
+            on_failure: hooks::stored(&spec.hooks.on_failure),
+            other_hooks: OtherHooks::of(&spec.hooks),
             display_name: given(&spec.display_name),
             description: given(&spec.description),
             owner: given(&spec.owner),
@@ -468,11 +463,7 @@ impl StoredJob {
                 memory_mb,
                 storage_mb,
             }),
-            hooks: Hooks {
-                on_failure: (self.on_failure.iter())
-                    .map(|hook| Hook { job: hook.job.to_string(), params: hook.params.clone() })
-                    .collect(),
-            },
+            hooks: self.hooks(),
             display_name: self.display_name.as_ref().map(ToString::to_string),
             description: self.description.as_ref().map(ToString::to_string),
             owner: self.owner.as_ref().map(ToString::to_string),

@@ -50,8 +50,14 @@ TriggerBody {
     #[serde(default)] params: Option<Payload>,
     #[serde(default)] reason: Option<String>,
 });
-body!(/// Body of calls that only take a reason (pause, resume, cancel, retry, redrive, discard).
+body!(/// Body of calls that only take a reason (pause, resume, cancel, discard).
     ReasonBody { #[serde(default)] reason: Option<String> });
+body!(/// `POST /runs/{runId}/retry`, `POST /dead-letters/{runId}/redrive`.
+RetryBody {
+    #[serde(default)] reason: Option<String>,
+    /// Also if the compensation of the run was started, which is refused with `409_COMPENSATED` otherwise.
+    #[serde(default)] force: bool,
+});
 body!(/// `POST /runs/{runId}/confirm`: a person decides about a run in NEEDS_CONFIRMATION.
     ConfirmBody { decision: ConfirmDecision, #[serde(default)] reason: Option<String> });
 body!(/// `GET /jobs`, `job.list`.
@@ -183,6 +189,9 @@ pub struct RunView {
     /// Its hooks whose jobs were not started, the newest 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_hooks: Vec<FailedHookView>,
+    /// Its compensation was started: a job that undoes what the run did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compensated: bool,
     pub attempts: Vec<AttemptView>,
     /// Of the run of a DAG's node: the run of the DAG.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -283,6 +292,7 @@ impl From<&RunRecord> for RunView {
             triggered_by: r.by.as_deref().filter(|by| by.is_of_a_call()).map(TriggeredBy::from),
             trace_id: r.trace().map(|context| context.trace.to_string()),
             failed_hooks: r.failed_hooks.iter().map(FailedHookView::from).collect(),
+            compensated: r.compensated,
             attempts: r.attempts.iter().map(AttemptView::from).collect(),
             dag_run_id: r.dag.map(|(run, _)| RunId(run)),
             dag_node: r.dag.map(|(_, node)| node),

@@ -100,8 +100,14 @@ fn lending(forms: &mut Forms) {
 fn shards(forms: &mut Forms) {
     let once = CreateKey { key: Digest([7; 16]), print: Digest([200; 16]) };
     forms.samples("shard::CreateKey", Coding::named(), [("every field", once)]);
-    let reopen = |reason: Option<&str>| FinalAction::Reopen { redrive: true, reason: reason.map(str::to_owned) };
-    let actions = [("", reopen(None)), ("with a reason", reopen(Some("after the fix"))), ("", FinalAction::Discard)];
+    let reopen =
+        |reason: Option<&str>, force| FinalAction::Reopen { redrive: true, reason: reason.map(str::to_owned), force };
+    let actions = [
+        ("", reopen(None, false)),
+        ("with a reason", reopen(Some("after the fix"), false)),
+        ("of a compensated run", reopen(None, true)),
+        ("", FinalAction::Discard),
+    ];
     forms.enumeration("shard::FinalAction", Coding::named(), variants!(FinalAction: Reopen, Discard), actions);
     let text = |text: &str| Some(text.to_owned());
     let (nodes, by) = (vec!["A".to_owned(), "B".to_owned()], || Some("ada".into()));

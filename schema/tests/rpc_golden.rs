@@ -170,6 +170,7 @@ fn run() -> RunView {
         triggered_by: None,
         trace_id: None,
         failed_hooks: Vec::new(),
+        compensated: false,
         attempts: vec![AttemptView {
             attempt: 1,
             generation: 1,

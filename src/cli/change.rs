@@ -40,6 +40,30 @@ impl DryRun {
     }
 }
 
+/// Of what starts a run again.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub(super) struct Again {
+    /// Also if the run was compensated: a job that undoes what it did was started
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Again {
+    pub fn body(self, change: &Change) -> Value {
+        let mut body = change.body();
+        if self.force {
+            body["force"] = json!(true);
+        }
+        body
+    }
+
+    /// What the node would say to a run without `--force`.
+    pub fn allowed(run: &Value) -> Result<(), Failure> {
+        let code = ErrorCode::Compensated;
+        if run["compensated"] == true { Err(refused(code, code.title())) } else { Ok(()) }
+    }
+}
+
 /// What a node would answer to a change that it refuses.
 pub(super) fn refused(code: ErrorCode, message: impl std::fmt::Display) -> Failure {
     Failure { advice: code.advice(), ..Failure::new(code.exit_code(), format!("{}: {message}", code.as_str())) }

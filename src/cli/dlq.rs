@@ -1,7 +1,7 @@
 //! `campanile dlq ...`: dead letters.
 
 use super::{
-    change::{self, Change, DryRun},
+    change::{self, Again, Change, DryRun},
     failure::Failure,
     job_ref::JobRef,
     listing::PageFlags,
@@ -44,6 +44,8 @@ pub(super) enum Command {
     Redrive {
         #[arg(required = true)]
         runs: Vec<u64>,
+        #[command(flatten)]
+        again: Again,
         #[command(flatten)]
         change: Change,
     },
@@ -104,8 +106,13 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             query.extend([("jobId", job), ("cause", cause)]);
             repeat::list(watch, format, LETTERS, || page.read(remote, DlqList::PATH, &query))
         }
-        Command::Redrive { runs, change } => each(remote, &runs, ("redrive", DlqRedrive::ROW), &change, format, would),
-        Command::Discard { runs, change } => each(remote, &runs, ("discard", DlqDiscard::ROW), &change, format, would),
+        Command::Redrive { runs, again, change } => {
+            let would = if again.force { would } else { would_redrive };
+            each(remote, &runs, ("redrive", DlqRedrive::ROW, &again.body(&change)), change.dry, format, would)
+        }
+        Command::Discard { runs, change } => {
+            each(remote, &runs, ("discard", DlqDiscard::ROW, &change.body()), change.dry, format, would)
+        }
     }
 }
 
@@ -114,19 +121,19 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
 pub(super) fn each(
     remote: &Remote,
     runs: &[u64],
-    (verb, row): (&str, &Row),
-    change: &Change,
+    (verb, row, body): (&str, &Row, &Value),
+    dry: DryRun,
     format: Format,
     would: fn(&Remote, u64) -> Result<Value, Failure>,
 ) -> Result<(), Failure> {
     let (mut refused, mut items) = (None, Vec::new());
     let progress = Progress::new(verb, Unit::Things("runs"), Some(runs.len() as u64));
     for run in runs {
-        let done = if change.dry.dry_run {
+        let done = if dry.dry_run {
             let would = would(remote, *run).map(|view| format!("{verb} {}", change::run(&view)));
             would.map(|would| (format!("would {would}"), json!({"runId": run, "dryRun": true, "would": would})))
         } else {
-            let done = remote.post(&row.path_of(run), &change.body());
+            let done = remote.post(&row.path_of(run), body);
             done.map(|_| (format!("{run} {verb}: done"), json!({"runId": run, "done": verb})))
         };
         match done {
@@ -146,13 +153,19 @@ pub(super) fn each(
     if format != Format::Table {
         output::one(format, &json!({"items": items}))?;
     }
-    if change.dry.dry_run {
+    if dry.dry_run {
         DryRun::nothing_changed();
     }
     match refused {
         Some(failure) => Err(Failure::new(failure.code, "")),
         None => Ok(()),
     }
+}
+
+fn would_redrive(remote: &Remote, run: u64) -> Result<Value, Failure> {
+    let view = would(remote, run)?;
+    Again::allowed(&view)?;
+    Ok(view)
 }
 
 /// The run, when it is a dead letter.

@@ -1,6 +1,6 @@
 //! A job from flags: the usual ones; a file says all the rest.
 
-use super::failure::Failure;
+use super::{failure::Failure, hook_flags::HookFlags};
 use campanile_core::action::unusable;
 use campanile_jobfiles::manifest::Seconds;
 use serde_json::{Map, Value, json};
@@ -95,9 +95,8 @@ pub(super) struct JobFlags {
     /// 0 to 1000, higher first
     #[arg(long)]
     priority: Option<u16>,
-    /// A job of the same tenant that is started when a run fails for good
-    #[arg(long, value_name = "JOB")]
-    on_failure: Option<String>,
+    #[command(flatten)]
+    hooks: HookFlags,
     /// The name that people read, in any language
     #[arg(long, value_name = "TEXT")]
     display_name: Option<String>,
@@ -137,7 +136,7 @@ impl JobFlags {
         set("timeoutSec", self.timeout.map(Value::from));
         set("retryPolicy", self.max_attempts.map(|attempts| json!({"maxAttempts": attempts})));
         set("priority", self.priority.map(Value::from));
-        set("hooks", self.on_failure.map(|job| json!({"onFailure": [{"job": job}]})));
+        set("hooks", self.hooks.value());
         set("displayName", self.display_name.map(Value::from));
         set("description", self.description.map(Value::from));
         set("owner", self.owner.map(Value::from));

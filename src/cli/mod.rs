@@ -31,6 +31,7 @@ mod failure;
 mod fires;
 mod following;
 mod history;
+mod hook_flags;
 mod import;
 mod job;
 mod job_create;

@@ -58,9 +58,11 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             let query = [("tenantId", tenant)];
             repeat::list(watch, format, MESSAGES, || page.read(remote, OutboxList::PATH, &query))
         }
-        Command::Resend { runs, change } => each(remote, &runs, ("resend", OutboxResend::ROW), &change, format, would),
+        Command::Resend { runs, change } => {
+            each(remote, &runs, ("resend", OutboxResend::ROW, &change.body()), change.dry, format, would)
+        }
         Command::Discard { runs, change } => {
-            each(remote, &runs, ("discard", OutboxDiscard::ROW), &change, format, would)
+            each(remote, &runs, ("discard", OutboxDiscard::ROW, &change.body()), change.dry, format, would)
         }
     }
 }

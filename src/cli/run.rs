@@ -1,7 +1,7 @@
 //! `campanile run ...`.
 
 use super::{
-    change::{self, Change, DryRun},
+    change::{self, Again, Change, DryRun},
     explain,
     failure::{Failure, NOT_SUCCESS},
     following::{Followed, follow},
@@ -122,6 +122,8 @@ pub(super) enum Command {
     Retry {
         run: u64,
         #[command(flatten)]
+        again: Again,
+        #[command(flatten)]
         change: Change,
     },
     /// Decide about a run in NEEDS_CONFIRMATION, or say that the body of a STOPPING run has ended
@@ -173,10 +175,10 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             let wrong = |state: RunState| state.is_final().then_some("the run has ended; there is nothing to cancel");
             changed(remote, format, run, "cancel", &change.body(), change.dry, wrong)
         }
-        Command::Retry { run, change } => {
+        Command::Retry { run, again, change } => {
             let wrong =
                 |state: RunState| (!state.is_final()).then_some("only a run that has ended can be started again");
-            changed(remote, format, run, "retry", &change.body(), change.dry, wrong)
+            changed(remote, format, run, "retry", &again.body(&change), change.dry, wrong)
         }
         Command::Confirm { run, decision, change } => {
             let body = json!({"decision": decision.to_ascii_uppercase(), "reason": change.reason});
@@ -224,6 +226,9 @@ fn changed(
         return output::one(format, &remote.post(&format!("{}/{verb}", path(run)), body)?);
     }
     let view = remote.get(&path(run), &[])?;
+    if verb == "retry" && body["force"] != true {
+        Again::allowed(&view)?;
+    }
     let state = view["state"].as_str().and_then(|state| state.parse().ok());
     match state.and_then(wrong) {
         Some(why) => Err(change::refused(ErrorCode::IllegalState, why)),

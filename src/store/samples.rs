@@ -95,6 +95,8 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
         timeout_sec: None,
         graph: None,
         backfill: None,
+        budget: None,
+        compensated: false,
     }
 }
 

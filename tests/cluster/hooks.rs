@@ -53,7 +53,7 @@ async fn a_hook_is_started_once_wherever_its_job_is_and_whoever_comes_and_goes()
         };
         let refund = created(&cluster, spec("refund")).await;
         let mut work = spec("work");
-        work.hooks.on_failure = vec![Hook { job: format!("refund-{n}"), params: Payload::default() }];
+        work.hooks.on_failure = vec![Hook::new(format!("refund-{n}"))];
         pairs.push((created(&cluster, work).await, refund));
     }
     const ROUNDS: usize = 3;
@@ -119,7 +119,7 @@ async fn a_hook_waits_for_a_node_that_cannot_be_asked_and_is_started_when_it_can
     for n in 0.. {
         let refund = created(&cluster, spec(&format!("refund-{n}"))).await;
         let mut work = spec(&format!("work-{n}"));
-        work.hooks.on_failure = vec![Hook { job: format!("refund-{n}"), params: Payload::default() }];
+        work.hooks.on_failure = vec![Hook::new(format!("refund-{n}"))];
         let work = created(&cluster, work).await;
         if (cluster.owner_of(work), cluster.owner_of(refund)) == (Some(1), Some(2)) {
             pair = Some((work, refund));

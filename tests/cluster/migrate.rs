@@ -158,7 +158,7 @@ async fn a_message_that_is_not_settled_moves_with_the_directory_and_is_delivered
     let refund = scheduler.create_job(refund, None).await.unwrap().job_id;
     let filler = scheduler.create_job(spec("filler", "nobody"), None).await.unwrap().job_id;
     let mut work = spec("work", "default");
-    work.hooks.on_failure = vec![Hook { job: "refund".to_owned(), params: Payload::default() }];
+    work.hooks.on_failure = vec![Hook::new("refund")];
     let work = scheduler.create_job(work, None).await.unwrap().job_id;
     let (go_on, goes_on) = tokio::sync::watch::channel(false);
     let running = campanile_client::Executor::builder(node.rpc(), support::TOKEN)

@@ -10,7 +10,6 @@ use campanile_schema::{
     error::ErrorCode,
     format::Formats,
     job::{Hook, JobSpec, Trigger},
-    payload::Payload,
 };
 use std::time::Duration;
 
@@ -85,7 +84,7 @@ async fn a_cluster_of_the_first_format_is_raised_when_its_last_node_of_that_rele
     spread(&cluster, 2).await;
     assert_eq!(written(&cluster).await, EARLIER, "node 2 cannot read more");
     let mut hooked = JobSpec::new("default", "hooked", Trigger::Manual {});
-    hooked.hooks.on_failure = vec![Hook { job: "refund".to_owned(), params: Payload::default() }];
+    hooked.hooks.on_failure = vec![Hook::new("refund")];
     let refused = cluster.scheduler(1).create_job(hooked.clone(), None).await.unwrap_err();
     assert_eq!(refused.known(), ErrorCode::UpgradeUnderWay, "{refused}");
     cluster.replace(2, Formats::OURS).await.unwrap();

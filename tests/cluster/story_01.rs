@@ -141,7 +141,7 @@ async fn story_01_b_fails_at_night_and_in_the_morning_it_is_repaired_and_c_follo
         let nodes = vec![NodeSpec::new("A", a), NodeSpec::new("B", b), NodeSpec::new("C", c)];
         let edges = vec![EdgeSpec::new("A", "B"), EdgeSpec::new("B", "C")];
         spec.action = Some(Action::Dag(GraphSpec::new(nodes, edges)));
-        spec.hooks.on_failure = vec![Hook { job: tell.clone(), params: Payload::default() }];
+        spec.hooks.on_failure = vec![Hook::new(tell.clone())];
     })
     .await;
 

@@ -32,8 +32,8 @@ fn spec(name: &str, hook: Option<&str>) -> JobSpec {
     let mut spec = JobSpec::new("default", name, Trigger::Manual {});
     spec.retry_policy.max_attempts = 1;
     let params = Payload("{\"amount\":12}".to_owned());
-    let hook = hook.map(|job| Hook { job: job.to_owned(), params });
-    spec.hooks = Hooks { on_failure: hook.into_iter().collect() };
+    let hook = hook.map(|job| Hook { params, ..Hook::new(job) });
+    spec.hooks = Hooks { on_failure: hook.into_iter().collect(), ..Hooks::default() };
     spec
 }
 
@@ -91,7 +91,7 @@ async fn the_run_of_a_hook_waits_while_its_job_is_paused() {
 }
 
 /// A job of one attempt that runs this program. `hooks` as in a definition.
-fn command(name: &str, program: &[&str], hooks: Value) -> Value {
+pub fn command(name: &str, program: &[&str], hooks: Value) -> Value {
     json!({"name": name, "trigger": {"type": "MANUAL"}, "retryPolicy": {"maxAttempts": 1}, "concurrencyPolicy": "ALLOW",
            "action": {"kind": "COMMAND", "command": program}, "hooks": hooks})
 }
@@ -100,27 +100,27 @@ fn on_failure(job: &str) -> Value {
     json!({"onFailure": [{"job": job}]})
 }
 
-fn made(dev: &Dev, spec: &Value) -> u64 {
+pub fn made(dev: &Dev, spec: &Value) -> u64 {
     let (status, made) = dev.http("POST", "/api/v1/jobs", Some(spec));
     assert_eq!(status, 201, "{made}");
     made["jobId"].as_u64().unwrap()
 }
 
 /// The run that a trigger with this key makes, or has made.
-fn triggered(dev: &Dev, job: u64, key: &str) -> u64 {
+pub fn triggered(dev: &Dev, job: u64, key: &str) -> u64 {
     let body = json!({"manualRunId": key});
     let (status, run) = dev.http("POST", &format!("/api/v1/jobs/{job}/trigger"), Some(&body));
     assert!(status < 300, "{run}");
     run["runId"].as_u64().unwrap()
 }
 
-fn all_runs(dev: &Dev, job: u64) -> Vec<Value> {
+pub fn all_runs(dev: &Dev, job: u64) -> Vec<Value> {
     let (status, page) = dev.http("GET", &format!("/api/v1/jobs/{job}/runs?pageSize=1000"), None);
     assert_eq!(status, 200, "{page}");
     page["items"].as_array().unwrap().clone()
 }
 
-fn outbox(dev: &Dev) -> Vec<Value> {
+pub fn outbox(dev: &Dev) -> Vec<Value> {
     let (status, page) = dev.http("GET", "/api/v1/outbox", None);
     assert_eq!(status, 200, "{page}");
     page["items"].as_array().unwrap().clone()
@@ -237,7 +237,9 @@ fn a_hook_that_is_refused_is_shown_until_a_person_puts_it_away() {
     assert_eq!(failed.as_array().map(Vec::len), Some(1), "{failed}");
     let refusal = |generation: u32| json!([generation, "gone", "REFUSED", "JOB_DELETED"]);
     let words = |failed: &Value| json!([failed["generation"], failed["targetJob"], failed["state"], failed["reason"]]);
-    assert_eq!(words(&failed[0]), refusal(1));
+    assert_eq!((words(&failed[0]), &failed[0]["hook"]), (refusal(1), &json!("onFailure")));
+    let explained = dev.http("GET", &format!("/api/v1/runs/{run}/explain"), None).1;
+    assert!(explained.to_string().contains("HOOK_REFUSED"), "{explained}");
     let shown = dev.run(&["run", "get", &run.to_string()]).ok();
     assert!(shown.contains("failedHooks.1.reason") && shown.contains("JOB_DELETED"), "{shown}");
     assert_eq!(dev.http("POST", &format!("/api/v1/outbox/{run}/discard"), None).0, 204);
@@ -341,10 +343,16 @@ fn a_hook_is_checked_when_its_job_is_made_and_an_own_key_cannot_look_like_one() 
         assert!(answer.to_string().contains(part), "{part}: {answer}");
     };
     refused(json!({"onFailure": [{"job": "work"}]}), "its own hook");
-    refused(json!({"onFailure": [{"job": "a"}, {"job": "b"}]}), "at most 1 job");
+    let five: Vec<Value> = (0..5).map(|n| json!({"job": format!("a{n}")})).collect();
+    refused(json!({"onTimeout": five}), "hooks.onTimeout: at most 4 jobs");
+    refused(json!({"onSuccess": [{"job": "a", "compensation": true}]}), "hooks.onSuccess.compensation");
     refused(json!({"onFailure": [{"job": "a", "params": [1]}]}), "hooks.onFailure.params");
     refused(json!({"onFailure": [{"job": "no name"}]}), "hooks.onFailure.job");
-    refused(json!({"onSuccess": []}), "onSuccess");
+    refused(json!({"onFailed": []}), "onFailed");
+    let silent = json!({"name": "work", "trigger": {"type": "MANUAL"}, "deadLetter": false, "hooks": {"onDeadLetter": [{"job": "a"}]}});
+    let (status, answer) = dev.http("POST", "/api/v1/jobs", Some(&silent));
+    assert_eq!((status, &answer["code"]), (400, &json!("400_INVALID_ARGUMENT")), "{answer}");
+    assert!(answer.to_string().contains("use hooks.onFailure"), "{answer}");
     let job = dev.job("plain", json!({"type": "MANUAL"}));
     let body = json!({"manualRunId": "\u{1}h4097/1/0"});
     let (status, answer) = dev.http("POST", &format!("/api/v1/jobs/{job}/trigger"), Some(&body));

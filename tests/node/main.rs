@@ -9,6 +9,7 @@ mod earlier_release;
 mod executors;
 mod explain;
 mod frozen;
+mod hook_kinds;
 mod hooks;
 mod lists;
 mod one_node;

@@ -14,6 +14,7 @@ pub mod dispatch;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub mod graph;
+pub mod hooks;
 pub mod job;
 pub mod mix;
 pub mod names;

@@ -9,6 +9,7 @@ use crate::{
 };
 use campanile_schema::{
     error::ErrorCode,
+    hooks::{Hook, HookKind},
     ids::name_hash,
     job::{Action, JobSpec, Trigger},
     limits,
@@ -148,28 +149,45 @@ fn check_texts(spec: &JobSpec) -> Result<(), Rejection> {
 }
 
 fn check_hooks(spec: &JobSpec) -> Result<(), Rejection> {
-    let hooks = &spec.hooks.on_failure;
-    if hooks.len() > limits::HOOKS_ON_FAILURE {
-        return Err(invalid(format!("hooks.onFailure: at most {} job is allowed", limits::HOOKS_ON_FAILURE)));
+    for kind in HookKind::ALL {
+        let (field, hooks) = (kind.field(), spec.hooks.of(kind));
+        if hooks.len() > limits::HOOKS_OF_KIND {
+            return Err(invalid(format!("hooks.{field}: at most {} jobs are allowed", limits::HOOKS_OF_KIND)));
+        }
+        hooks.iter().try_for_each(|hook| check_hook(spec, kind, hook))?;
     }
-    for hook in hooks {
-        check_word("hooks.onFailure.job", &hook.job, limits::NAME_CHARS, "._-/")?;
-        if hook.job == spec.name {
-            return Err(invalid("hooks.onFailure.job: a job cannot be its own hook"));
-        }
-        if !hook.params.is_object() {
-            return Err(invalid("hooks.onFailure.params: an object is wanted: write {\"name\": value}"));
-        }
-        if hook.params.len() > limits::HOOK_PARAMS_BYTES {
-            return Err(Rejection::new(
-                ErrorCode::BodyTooLarge,
-                format!(
-                    "hooks.onFailure.params take {} bytes; at most {} are allowed",
-                    hook.params.len(),
-                    limits::HOOK_PARAMS_BYTES
-                ),
-            ));
-        }
+    if spec.hooks.on_dead_letter.is_empty() {
+        return Ok(());
+    }
+    if let Some(Action::Dag(_)) = &spec.action {
+        return Err(invalid("hooks.onDeadLetter: a DAG makes no dead letter; set it for the jobs of its nodes"));
+    }
+    if !spec.dead_letter {
+        return Err(invalid(
+            "hooks.onDeadLetter: deadLetter is false, so no run is a dead letter; use hooks.onFailure, or leave deadLetter out",
+        ));
+    }
+    Ok(())
+}
+
+fn check_hook(spec: &JobSpec, kind: HookKind, hook: &Hook) -> Result<(), Rejection> {
+    let field = kind.field();
+    check_word(&format!("hooks.{field}.job"), &hook.job, limits::NAME_CHARS, "._-/")?;
+    if hook.job == spec.name {
+        return Err(invalid(format!("hooks.{field}.job: a job cannot be its own hook")));
+    }
+    if hook.compensation && kind == HookKind::Success {
+        return Err(invalid(format!(
+            "hooks.{field}.compensation: a run that succeeded is not undone; leave it out, or use hooks.onFailure"
+        )));
+    }
+    if !hook.params.is_object() {
+        return Err(invalid(format!("hooks.{field}.params: an object is wanted: write {{\"name\": value}}")));
+    }
+    if hook.params.len() > limits::HOOK_PARAMS_BYTES {
+        let (bytes, most) = (hook.params.len(), limits::HOOK_PARAMS_BYTES);
+        let why = format!("hooks.{field}.params take {bytes} bytes; at most {most} are allowed");
+        return Err(Rejection::new(ErrorCode::BodyTooLarge, why));
     }
     Ok(())
 }

@@ -96,7 +96,7 @@ fn last(sim: &Sim) -> &RunRecord {
 
 fn reopen(sim: &mut Sim, redrive: bool) -> Result<Reply, ErrorCode> {
     let record = Box::new(last(sim).clone());
-    sim.command(&Command::Reopen { record, redrive, reason: None }).map_err(|r| r.code)
+    sim.command(&Command::Reopen { record, redrive, reason: None, force: false }).map_err(|r| r.code)
 }
 
 #[test]

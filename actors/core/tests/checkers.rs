@@ -137,6 +137,7 @@ fn the_policies_checker() {
             marked: false,
             timeout_sec: None,
             backfill: None,
+            budget: None,
         };
         true
     });

@@ -200,9 +200,12 @@ fn commands(forms: &mut Forms) {
         confirm: false,
         marked: true,
         trace: None,
+        budget: None,
     };
+    let led = Taken { budget: Some(20), ..taken.clone() };
     let traced = Taken { trace: Some(audit::trace()), ..taken.clone() };
-    forms.samples("command::Taken", Coding::named(), [("every field", taken.clone()), ("in a trace", traced)]);
+    let all = [("every field", taken.clone()), ("in a trace", traced), ("with a budget", led)];
+    forms.samples("command::Taken", Coding::named(), all);
     let all = [
         ("", Command::Wake),
         ("", Command::Replace { version: 2, spec: definition().into() }),
@@ -232,7 +235,8 @@ fn commands(forms: &mut Forms) {
         ("", Command::Cancel { run: RUN, reason: None }),
         ("with a reason", Command::Cancel { run: RUN, reason: text("too late") }),
         ("", Command::Confirm { run: RUN, decision: ConfirmDecision::Rerun, reason: text("it is safe") }),
-        ("", Command::Reopen { record: record(), redrive: true, reason: None }),
+        ("", Command::Reopen { record: record(), redrive: true, reason: None, force: false }),
+        ("forced", Command::Reopen { record: record(), redrive: false, reason: None, force: true }),
         ("", Command::Discard { record: record() }),
         ("", Command::Restored { skip: true }),
         ("", Command::Backfill(Box::new(BackfillCommand::Resume { id: backfill::ID }))),
@@ -262,13 +266,20 @@ fn asked(record: Option<Box<RunRecord>>) -> NodeAsked {
         back: false,
         record,
         trace: None,
+        budget: None,
     }
 }
 
 fn graphs(forms: &mut Forms) {
     let traced = NodeAsked { trace: Some(audit::trace()), ..asked(None) };
     let back = NodeAsked { back: true, ..asked(None) };
-    let samples = [("every field", asked(None)), ("in a trace", traced), ("of a backfill", back)];
+    let led = NodeAsked { budget: Some(3), ..asked(None) };
+    let samples = [
+        ("every field", asked(None)),
+        ("in a trace", traced),
+        ("of a backfill", back),
+        ("of a DAG run of a hook", led),
+    ];
     forms.samples("command::NodeAsked", Coding::named(), samples);
     let end = |state| NodeEnd { node: 3, generation: 2, run: RUN, state, result: Some(Payload("[1]".to_owned())) };
     forms.samples("step::NodeEnd", Coding::named(), [("every field", end(EndState::Success))]);

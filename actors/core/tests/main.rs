@@ -22,6 +22,7 @@ mod forms;
 #[path = "../../../schema/tests/golden_forms/mod.rs"]
 mod golden_forms;
 mod graph;
+mod hooks;
 mod hot;
 mod ledger;
 mod outbox;

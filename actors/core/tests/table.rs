@@ -206,8 +206,8 @@ fn commands(case: &Case) -> Vec<(String, Command)> {
         ("Lost".to_owned(), Command::Lost { run, token }),
         ("Lost, stale".to_owned(), Command::Lost { run, token: stale }),
         ("Cancel".to_owned(), Command::Cancel { run, reason: None }),
-        ("Reopen".to_owned(), Command::Reopen { record: record(), redrive: false, reason: None }),
-        ("Redrive".to_owned(), Command::Reopen { record: record(), redrive: true, reason: None }),
+        ("Reopen".to_owned(), Command::Reopen { record: record(), redrive: false, reason: None, force: false }),
+        ("Redrive".to_owned(), Command::Reopen { record: record(), redrive: true, reason: None, force: false }),
         ("Discard".to_owned(), Command::Discard { record: record() }),
         ("Trigger, same key".to_owned(), trigger(case.record.key.as_deref().unwrap())),
         ("Trigger, other key".to_owned(), trigger("c")),
@@ -350,7 +350,7 @@ fn every_state_of_a_job_and_every_command() {
             Command::Delete,
             Command::Quarantine { reason: "again".to_owned() },
             trigger("c"),
-            Command::Reopen { record: Box::new(case.record.clone()), redrive: true, reason: None },
+            Command::Reopen { record: Box::new(case.record.clone()), redrive: true, reason: None, force: false },
         ];
         for (row, command) in commands.iter().enumerate() {
             let mut context = sim.context(command.ids_wanted());

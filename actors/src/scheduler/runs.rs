@@ -13,6 +13,7 @@ use crate::{
     shard_map::ShardPlace,
 };
 use campanile_core::{
+    hooks,
     job::{Command, Reply},
     outbox::keys,
 };
@@ -21,7 +22,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
     limits,
     record::RunState,
-    view::{ConfirmDecision, Page, RunView, TriggerBody},
+    view::{ConfirmDecision, Page, RetryBody, RunView, TriggerBody},
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -118,16 +119,25 @@ impl Scheduler {
     /// A final run again: next generation, fresh budget. `redrive`: only dead letters.
     /// The run of a DAG's node is retried by its DAG, which then goes on.
     pub async fn retry_run(&self, run: RunId, redrive: bool, reason: Option<String>) -> Answer<RunView> {
+        self.retry_run_anyway(run, redrive, RetryBody { reason, force: false }).await
+    }
+
+    /// The same; with `force` also if the run was compensated.
+    pub async fn retry_run_anyway(&self, run: RunId, redrive: bool, body: RetryBody) -> Answer<RunView> {
+        let RetryBody { reason, force } = body;
         let view = self.run(run).await?;
         if let (Some(dag), Some(place)) = (view.dag_run_id, view.dag_node) {
             if redrive && !view.dead_letter {
                 let why = "the run is not a dead letter (it may have been redriven)";
                 return Err(ApiError::new(ErrorCode::IllegalState, why));
             }
+            if view.compensated {
+                hooks::ask_if_undone(run, force)?;
+            }
             self.retry_at_parent(dag, place, reason).await?;
             return self.opened_again(run, view.generation).await;
         }
-        run_view(self.on_final(run, FinalAction::Reopen { redrive, reason }).await?)
+        run_view(self.on_final(run, FinalAction::Reopen { redrive, reason, force }).await?)
     }
 
     pub async fn discard_dead_letter(&self, run: RunId, reason: Option<String>) -> Answer<()> {

@@ -119,7 +119,6 @@ mod tests {
             state,
             source: Source::Schedule,
             logical_ms: Some(1_000),
-            backfill: None,
             key: None,
             generation: 1,
             created_ms: 1_000,
@@ -137,6 +136,9 @@ mod tests {
             failed_hooks: Vec::new(),
             timeout_sec: None,
             graph: None,
+            backfill: None,
+            budget: None,
+            compensated: false,
         }
     }
 

@@ -341,7 +341,9 @@ impl Shard {
                 let job = record.job;
                 let record = Box::new(record);
                 let command = match action {
-                    FinalAction::Reopen { redrive, reason } => Command::Reopen { record, redrive, reason },
+                    FinalAction::Reopen { redrive, reason, force } => {
+                        Command::Reopen { record, redrive, reason, force }
+                    }
                     FinalAction::Discard => Command::Discard { record },
                 };
                 self.submit(myself, envelope(job, command, ReplyTo::Caller(responder)));

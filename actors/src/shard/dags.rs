@@ -131,15 +131,16 @@ impl Shard {
                 let job = self.materialize(*self.open_runs.get(&message.run)?)?;
                 let (open, dag) = (job.graphs.get(&message.run)?, &job.run(message.run)?.record);
                 let node = open.run.nodes().get(message.index as usize)?;
+                let of_dag = (&**dag, open.run.nodes().len());
                 // Another message is on its way for a later generation, or the node has ended.
                 if node.generation() != message.generation || !node.state().has_run() {
                     return None;
                 }
                 if message.kind == MessageKind::Cancel {
-                    return Some(body::node(message, Payload::default(), None, dag, self.below(dag)));
+                    return Some(body::node(message, Payload::default(), None, of_dag, self.below(dag)));
                 }
                 let start = open.start_body(dag, message.index).ok()?;
-                Some(body::node(message, start.params, start.timeout_sec, dag, self.below(dag)))
+                Some(body::node(message, start.params, start.timeout_sec, of_dag, self.below(dag)))
             }
         }
     }

@@ -15,7 +15,7 @@ use campanile_schema::{
     ids::RunId,
     limits::SEND_BY_HAND_MS,
     record::RunRecord,
-    stored::outbox::{DropReason, Failure, GiveUp, Message, MessageId, OUTBOX_FULL, OutboxEvent, Refusal},
+    stored::outbox::{Failure, GiveUp, Message, MessageId, OutboxEvent, Refusal},
     time::Timestamp,
     view::outbox::{OutboxMessageView, OutboxState},
 };
@@ -128,7 +128,7 @@ fn given_up(GivenUp { message, record, why, at_ms }: &GivenUp) -> OutboxMessageV
     let (state, reason) = match why {
         GiveUp::Failed(Failure::Undelivered) => (OutboxState::Undelivered, None),
         GiveUp::Failed(Failure::Refused(refusal)) => (OutboxState::Refused, Some(refusal.to_string())),
-        GiveUp::Dropped(DropReason::OutboxFull) => (OutboxState::Dropped, Some(OUTBOX_FULL.to_owned())),
+        GiveUp::Dropped(why) => (OutboxState::Dropped, Some(why.as_str().to_owned())),
     };
     view(message, record.as_deref(), state, reason, Some(*at_ms))
 }

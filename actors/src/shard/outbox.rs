@@ -23,7 +23,7 @@ use campanile_schema::{
     limits,
     peer::outbox::{Deliver, Delivered, Said},
     record::{FailedHook, HookFailure},
-    stored::outbox::{DropReason, Failure, GiveUp, Message, OUTBOX_FULL, OutboxEvent},
+    stored::outbox::{Failure, GiveUp, Message, OutboxEvent},
 };
 use ractor::ActorRef;
 use std::{sync::Arc, time::Duration};
@@ -269,7 +269,7 @@ fn failed_hook(message: &Message, why: GiveUp, at_ms: i64) -> Option<FailedHook>
     let (state, reason) = match why {
         GiveUp::Failed(Failure::Undelivered) => (HookFailure::Undelivered, None),
         GiveUp::Failed(Failure::Refused(refusal)) => (HookFailure::Refused, Some(refusal.as_str().into())),
-        GiveUp::Dropped(DropReason::OutboxFull) => (HookFailure::Dropped, Some(OUTBOX_FULL.into())),
+        GiveUp::Dropped(why) => (HookFailure::Dropped, Some(why.as_str().into())),
     };
     let (generation, index) = (message.generation, message.index);
     Some(FailedHook { generation, index, job: message.job.clone()?, state, reason, at_ms })
@@ -298,7 +298,10 @@ fn told(message: &Message, outcome: &'static str) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use campanile_schema::{record::RunRecord, stored::outbox::Refusal};
+    use campanile_schema::{
+        record::RunRecord,
+        stored::outbox::{DropReason, Refusal},
+    };
     use serde_json::json;
 
     #[test]

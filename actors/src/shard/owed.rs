@@ -320,39 +320,16 @@ mod tests {
     use campanile_core::outbox::{MessageDraft, Sending, moving, sending::To};
     use campanile_schema::{
         ids::{JobId, make_id},
-        record::{RunState, Source},
         stored::outbox::Failure,
     };
+    use serde_json::json;
 
     /// A run that has failed, and its hook, as a decision's events.
     fn failed(owed: &Owed, slot: u64) -> Vec<Event> {
         let run = RunId(make_id(owed.outbox.head().last.0 + 1, slot));
-        let record = RunRecord {
-            run,
-            job: JobId(slot),
-            tenant: "acme".into(),
-            state: RunState::Failed,
-            source: Source::Manual,
-            logical_ms: None,
-            key: None,
-            generation: 1,
-            created_ms: 1,
-            started_ms: None,
-            ended_ms: Some(2),
-            params: None,
-            result: None,
-            reason: None,
-            by: None,
-            dead_letter: true,
-            attempts: Vec::new(),
-            dag: None,
-            depth: 0,
-            marked: false,
-            failed_hooks: Vec::new(),
-            timeout_sec: None,
-            graph: None,
-            backfill: None,
-        };
+        // As it is stored.
+        let record = json!({"r": run, "j": slot, "t": "acme", "s": 7, "o": 1, "c": 1, "e": 2, "d": true});
+        let record: RunRecord = serde_json::from_value(record).unwrap();
         let mut sending = Sending::new(&owed.outbox, 2);
         let wanted = MessageDraft {
             kind: MessageKind::Hook,
@@ -366,6 +343,8 @@ mod tests {
             params: None,
             depth: 0,
             body_bytes: 10,
+            budget: None,
+            dropped: None,
         };
         sending.send(wanted).unwrap();
         let sent = sending.events.into_iter().map(|change| Event::Outbox { change });

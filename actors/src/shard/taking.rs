@@ -178,9 +178,9 @@ impl Shard {
         if of_node {
             return Ok((job, asked(parcel, confirm, None)?));
         }
-        let HookBody { params, reason, trace, .. } = decode("hook", &parcel.body).map_err(|_| Said::Broken)?;
+        let HookBody { params, reason, trace, budget, .. } = decode("hook", &parcel.body).map_err(|_| Said::Broken)?;
         let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
-        let taken = Taken { key, source, params, reason, depth, confirm, marked, trace };
+        let taken = Taken { key, source, params, reason, depth, confirm, marked, trace, budget };
         Ok((job, Command::Take(Box::new(taken))))
     }
 
@@ -205,7 +205,7 @@ impl Shard {
 
 /// What a START or a CANCEL asks.
 fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Result<Command, Said> {
-    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace, back } =
+    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace, back, budget } =
         decode("node", &parcel.body).map_err(|_| Said::Broken)?;
     let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
     let asked = NodeAsked {
@@ -222,6 +222,7 @@ fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Resu
         back,
         record,
         trace,
+        budget,
     };
     let asked = Box::new(asked);
     let starts = MessageKind::from_code(parcel.kind) == Some(MessageKind::Start);

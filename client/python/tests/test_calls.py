@@ -285,6 +285,21 @@ async def test_dead_letters_are_redriven_and_discarded(client: Client) -> None:
     assert (await client.run_wait(run.run_id)).attempt_count == 3
 
 
+async def test_a_run_that_was_undone_goes_on_only_with_force(client: Client) -> None:
+    undo = JobSpec(unique("undo"), Manual(), action=Command(["/bin/true"]))
+    await client.job_create(undo)
+    hooks = campanile.Hooks(on_failure=[campanile.Hook(undo.name, compensation=True)])
+    once = RetryPolicy(max_attempts=1)
+    spec = JobSpec(unique("undone"), Manual(), action=Command(["/bin/false"]), retry_policy=once, hooks=hooks)
+    job_id = (await client.job_create(spec)).job_id
+    run = await client.run_wait((await client.job_trigger(job_id)).run_id)
+    assert run.compensated
+    with pytest.raises(campanile.ConflictError) as refused:
+        await client.run_retry(run.run_id)
+    assert refused.value.code == "409_COMPENSATED"
+    assert (await client.run_retry(run.run_id, force=True)).generation == 2
+
+
 async def test_schedules_are_previewed(client: Client) -> None:
     after = datetime(2026, 10, 24, tzinfo=UTC)
     preview = await client.schedule_preview(Cron.of("30 2 * * *", timezone="Europe/Berlin"), after=after, count=3)

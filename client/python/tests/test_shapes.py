@@ -126,3 +126,13 @@ def test_a_value_of_another_class_is_named_with_its_field() -> None:
     policy: Any = {"maxAttempts": 3}
     with pytest.raises(TypeError, match=r"^retry_policy must be RetryPolicy, not dict$"):
         write(replace(job, retry_policy=policy))
+
+
+def test_hooks_that_are_not_given_are_left_out() -> None:
+    plain = spec.Hooks(on_failure=[spec.Hook("refund")])
+    assert write(plain) == {"onFailure": [{"job": "refund", "params": b"{}"}]}, "as nodes of before take it"
+    every = spec.Hooks([spec.Hook("refund", {"a": 1}, compensation=True)], on_dead_letter=[spec.Hook("tell")])
+    refund = {"job": "refund", "params": b'{"a":1}', "compensation": True}
+    written = {"onFailure": [refund], "onDeadLetter": [{"job": "tell", "params": b"{}"}]}
+    assert write(every) == written
+    assert read(spec.Hooks, written) == every

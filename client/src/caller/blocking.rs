@@ -16,8 +16,8 @@ use campanile_schema::{
     trace::TraceContext,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
-        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, Spread, TenantBody, TenantPageBody,
-        TenantView, TriggerBody,
+        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RetryBody, RunView, Spread, TenantBody,
+        TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagRetryBody, DagRunView},
         explain::ExplainView,
@@ -140,7 +140,7 @@ waits! {
     run_explain(run: RunId) -> ExplainView;
     run_failed(page: TenantPageBody) -> Page<RunView>;
     run_cancel(run: RunId, why: Option<&str>) -> RunView;
-    run_retry(run: RunId, why: Option<&str>) -> RunView;
+    run_retry(run: RunId, body: RetryBody) -> RunView;
     run_confirm(run: RunId, body: ConfirmBody) -> RunView;
     run_log(run: RunId, body: LogBody) -> LogView;
     dag_create(dag: ShortGraphSpec, key: Option<String>) -> DagCreated;
@@ -149,7 +149,7 @@ waits! {
     dag_mark(run: RunId, body: DagMarkBody) -> RunView;
     dlq_list(body: DeadLettersBody) -> Page<DeadLetterView>;
     dlq_causes(body: CausesBody) -> CausesView;
-    dlq_redrive(run: RunId, why: Option<&str>) -> RunView;
+    dlq_redrive(run: RunId, body: RetryBody) -> RunView;
     dlq_discard(run: RunId, why: Option<&str>) -> ();
     outbox_list(page: TenantPageBody) -> Page<OutboxMessageView>;
     outbox_resend(run: RunId, why: Option<&str>) -> ();

@@ -15,7 +15,7 @@ use campanile_schema::{
     time::Timestamp,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
-        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
+        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RetryBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
@@ -159,8 +159,8 @@ impl Client {
     pub async fn run_cancel(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
         self.typed::<o::RunCancel>(&RunCall::new(run, reason(why))).await
     }
-    pub async fn run_retry(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
-        self.typed::<o::RunRetry>(&RunCall::new(run, reason(why))).await
+    pub async fn run_retry(&self, run: RunId, body: RetryBody) -> CallResult<RunView> {
+        self.typed::<o::RunRetry>(&RunCall::new(run, body)).await
     }
     pub async fn run_confirm(&self, run: RunId, body: ConfirmBody) -> CallResult<RunView> {
         self.typed::<o::RunConfirm>(&RunCall::new(run, body)).await
@@ -191,8 +191,8 @@ impl Client {
     pub async fn dlq_causes(&self, body: CausesBody) -> CallResult<CausesView> {
         self.typed::<o::DlqCauses>(&body).await
     }
-    pub async fn dlq_redrive(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
-        self.typed::<o::DlqRedrive>(&RunCall::new(run, reason(why))).await
+    pub async fn dlq_redrive(&self, run: RunId, body: RetryBody) -> CallResult<RunView> {
+        self.typed::<o::DlqRedrive>(&RunCall::new(run, body)).await
     }
     pub async fn dlq_discard(&self, run: RunId, why: Option<&str>) -> CallResult<()> {
         self.done::<o::DlqDiscard>(&RunCall::new(run, reason(why))).await

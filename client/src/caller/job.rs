@@ -144,8 +144,30 @@ impl Job {
         self
     }
     /// A job of the same tenant that is started when a run ends FAILED or TIMEOUT and is not tried again.
+    /// Each call adds one; at most four of each kind.
     pub fn on_failure(mut self, job: impl Into<String>) -> Self {
-        self.spec.hooks.on_failure = vec![Hook { job: job.into(), params: Payload::default() }];
+        self.spec.hooks.on_failure.push(Hook::new(job));
+        self
+    }
+    /// A job of the same tenant that is started when a run ends SUCCESS.
+    pub fn on_success(mut self, job: impl Into<String>) -> Self {
+        self.spec.hooks.on_success.push(Hook::new(job));
+        self
+    }
+    /// A job of the same tenant that is started when a run ends TIMEOUT, besides those of `on_failure`.
+    pub fn on_timeout(mut self, job: impl Into<String>) -> Self {
+        self.spec.hooks.on_timeout.push(Hook::new(job));
+        self
+    }
+    /// A job of the same tenant that is started when a run becomes a dead letter, besides those of `on_failure`.
+    pub fn on_dead_letter(mut self, job: impl Into<String>) -> Self {
+        self.spec.hooks.on_dead_letter.push(Hook::new(job));
+        self
+    }
+    /// A job of the same tenant that undoes what a run did that fails for good. It is started once for a run, and the run is started
+    /// again only with force.
+    pub fn compensation(mut self, job: impl Into<String>) -> Self {
+        self.spec.hooks.on_failure.push(Hook { compensation: true, ..Hook::new(job) });
         self
     }
     /// The name that people read, in any language.

@@ -1938,9 +1938,11 @@ export interface components {
             at: components["schemas"]["Timestamp"];
             /**
              * Format: uint32
-             * @description Of the run when it failed.
+             * @description Of the run when it ended.
              */
             generation: number;
+            /** @description Which of the job's hooks: `onFailure`, `onSuccess`, `onTimeout` or `onDeadLetter`. */
+            hook: string;
             /** @description Why it was refused or dropped. */
             reason?: string | null;
             state: components["schemas"]["HookFailure"];
@@ -2006,6 +2008,11 @@ export interface components {
         };
         /** @description A job that is started. */
         Hook: {
+            /**
+             * @description It undoes what the run did: it is started once for the run, however often the run fails, and the run is started again only with
+             *     `force`.
+             */
+            compensation?: boolean;
             /** @description Name of a job of the same tenant. */
             job: string;
             /** @description Laid over that job's params, with `run`, which tells of the run that ended. */
@@ -2013,10 +2020,16 @@ export interface components {
         };
         /** @description Why the job of a hook was not started. */
         HookFailure: "UNDELIVERED" | "REFUSED" | "DROPPED";
-        /** @description Jobs that are started when a run ends. */
+        /** @description Jobs that are started when a run ends; at most four of each kind. */
         Hooks: {
-            /** @description When a run ends FAILED or TIMEOUT and is not tried again. One job. */
+            /** @description When a run becomes a dead letter; besides those of `onFailure`. */
+            onDeadLetter?: components["schemas"]["Hook"][];
+            /** @description When a run ends FAILED or TIMEOUT and is not tried again. */
             onFailure?: components["schemas"]["Hook"][];
+            /** @description When a run ends SUCCESS. */
+            onSuccess?: components["schemas"]["Hook"][];
+            /** @description When a run ends TIMEOUT and is not tried again; besides those of `onFailure`. */
+            onTimeout?: components["schemas"]["Hook"][];
         };
         /**
          * @description Method of an HTTP action.
@@ -2942,12 +2955,20 @@ export interface components {
         /** @description State of a run. The last five are final. */
         RunState: ("RUNNING" | "RETRY_WAIT" | "SUSPECTED_LOST" | "NEEDS_CONFIRMATION" | "SUCCESS" | "FAILED" | "TIMEOUT" | "CANCELED") | "PENDING" | "QUEUED" | "SKIPPED";
         /** @description A run as read. */
+        /** @description `POST /runs/{runId}/retry`, `POST /dead-letters/{runId}/redrive`. */
+        RetryBody: {
+            /** @description Also if the compensation of the run was started, which is refused with `409_COMPENSATED` otherwise. */
+            force?: boolean;
+            reason?: string | null;
+        };
         RunView: {
             /** Format: uint32 */
             attemptCount: number;
             attempts: components["schemas"]["AttemptView"][];
             /** @description The backfill that it is of. */
             backfillId?: components["schemas"]["BackfillId"] | null;
+            /** @description Its compensation was started: a job that undoes what the run did. */
+            compensated?: boolean;
             createdAt: components["schemas"]["Timestamp"];
             /**
              * Format: uint32
@@ -3957,7 +3978,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ReasonBody"];
+                "application/json": components["schemas"]["RetryBody"];
             };
         };
         responses: {
@@ -5018,7 +5039,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ReasonBody"];
+                "application/json": components["schemas"]["RetryBody"];
             };
         };
         responses: {

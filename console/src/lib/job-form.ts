@@ -321,8 +321,10 @@ function bodyOf(text: string): unknown {
 
 export function specOf(form: Form, base: Spec): Spec {
   const secretParams = parsePairs(form.secretParams).map;
-  const hook = base.hooks?.onFailure?.[0];
+  // The form has the first one; the others stay as they are.
+  const [hook, ...others] = base.hooks?.onFailure ?? [];
   const named = form.onFailure.trim();
+  const first = named === "" ? [] : [{ ...(hook?.job === named ? hook : {}), job: named }];
   const spec = {
     ...(form.kind === "DAG" && base.action?.kind !== "DAG" ? withoutAttempts(base) : base),
     name: form.name.trim(),
@@ -338,7 +340,7 @@ export function specOf(form: Form, base: Spec): Spec {
     labels: parsePairs(form.labels).map,
     ...(form.kind === "DAG" ? {} : attemptsOf(form, base)),
     concurrencyPolicy: form.concurrencyPolicy,
-    hooks: { ...base.hooks, onFailure: named === "" ? [] : [{ ...(hook?.job === named ? hook : {}), job: named }] },
+    hooks: { ...base.hooks, onFailure: [...first, ...others] },
   };
   return trimmed(spec) as Spec;
 }
@@ -368,14 +370,14 @@ const withoutAttempts = ({ retryPolicy: _, timeoutSec: __, ...spec }: Spec) => s
 function trimmed(spec: Record<string, unknown>) {
   const { action, secretParams, hooks, displayName, description, owner, annotations, ...rest } = spec;
   const texts = Object.entries({ displayName, description, owner }).filter(([, text]) => text);
-  const onFailure = (hooks as Spec["hooks"])?.onFailure ?? [];
+  const lists = Object.entries((hooks as Spec["hooks"]) ?? {}).filter(([, jobs]) => (jobs?.length ?? 0) > 0);
   return {
     ...rest,
     ...Object.fromEntries(texts),
     ...(Object.keys(annotations as object).length > 0 ? { annotations } : {}),
     ...(action === undefined || action === null ? {} : { action }),
     ...(Object.keys(secretParams as object).length > 0 ? { secretParams } : {}),
-    ...(onFailure.length > 0 ? { hooks } : {}),
+    ...(lists.length > 0 ? { hooks: Object.fromEntries(lists) } : {}),
   };
 }
 

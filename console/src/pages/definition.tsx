@@ -90,9 +90,9 @@ export default function Definition({ job }: { job: Job }) {
           )}
           {(job.hooks?.onFailure?.length ?? 0) > 0 && (
             <Fact name={<Trans>Started when it fails</Trans>}>
-              {job.hooks!.onFailure!.map((hook) => (
+              {job.hooks!.onFailure!.map((hook, place) => (
                 <Link
-                  key={hook.job}
+                  key={`${hook.job}-${place}`}
                   to="/jobs"
                   search={{ text: hook.job, tenant: job.tenantId }}
                   className="link hostile mr-2"

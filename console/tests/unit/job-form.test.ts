@@ -76,6 +76,13 @@ test("a definition that nobody touched comes back as it was", () => {
       },
     }),
     spec({ hooks: { onFailure: [{ job: "refund", params: { n: 1 } }] } }),
+    spec({
+      hooks: {
+        onFailure: [{ job: "refund", compensation: true }, { job: "tell" }],
+        onSuccess: [{ job: "receipt" }],
+      },
+    }),
+    spec({ hooks: { onDeadLetter: [{ job: "tell" }] } }),
   ];
   for (const was of specs) {
     const form = formOf(was);

@@ -80,7 +80,7 @@ pub fn hooked(plan: &Plan, worked: &mut [(Role, JobSpec)]) -> JobSpec {
     let plan = Plan { prefix: format!("{}-hooked", plan.prefix), ..plan.clone() };
     let hooked = JobSpec { concurrency_policy: ConcurrencyPolicy::Allow, ..spec(&plan, 0, Trigger::Manual {}) };
     for (_, spec) in worked.iter_mut().filter(|(role, _)| *role == Role::Fails) {
-        spec.hooks.on_failure = vec![Hook { job: hooked.name.clone(), params: Payload::default() }];
+        spec.hooks.on_failure = vec![Hook::new(hooked.name.clone())];
     }
     hooked
 }

@@ -56,7 +56,9 @@ pub const OUTBOX_FAILED: usize = 512;
 pub const OUTBOX_FAILED_BYTES: usize = 1 << 20;
 /// Hooks whose jobs were not started that the record of a run names, count. The oldest go first.
 pub const FAILED_HOOKS_KEPT: usize = 16;
-/// Jobs in `hooks.onFailure`, count.
-pub const HOOKS_ON_FAILURE: usize = 1;
+/// Hooks of one kind of one job, count.
+pub const HOOKS_OF_KIND: usize = 4;
+/// Runs of hooks to which one end of a run may lead, all that follow from them included, count.
+pub const HOOK_BUDGET: u32 = 64;
 /// Largest `params` of a hook, bytes of JSON.
 pub const HOOK_PARAMS_BYTES: usize = 16 << 10;

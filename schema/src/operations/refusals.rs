@@ -68,6 +68,20 @@ pub(super) const BAD_RUN_CHANGE: &[E] = &[
     E::JobPaused,
     E::TenantQuota,
 ];
+pub(super) const BAD_RETRY: &[E] = &[
+    E::Compensated,
+    E::HistoryGone,
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NotFound,
+    E::IllegalState,
+    E::RunActive,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::JobQueueFull,
+    E::JobPaused,
+    E::TenantQuota,
+];
 pub(super) const BAD_BACKFILL: &[E] = &[
     E::InvalidArgument,
     E::MalformedBody,

@@ -18,7 +18,7 @@ use crate::{
     },
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
-        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
+        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RetryBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
@@ -112,7 +112,7 @@ macro_rules! bodies {
 bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
     ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, ExplainBody, StatisticsBody, VersionsBody;
-    reason ReasonBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody;
+    reason ReasonBody, RetryBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody;
     narrowed AuditBody, CausesBody, DeadLettersBody, FindBody, JobFilter, LoadBody, RunListBody, TenantPageBody,
 );
 

@@ -6,7 +6,7 @@ use super::{
     forms,
     refusals::{
         ALONE, BAD_APPLY, BAD_BACKFILL, BAD_BACKFILL_CHANGE, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST,
-        BAD_PREVIEW, BAD_RUN_CHANGE, BAD_SPEC, BAD_TRIGGER,
+        BAD_PREVIEW, BAD_RETRY, BAD_RUN_CHANGE, BAD_SPEC, BAD_TRIGGER,
     },
     row::HttpInput,
 };
@@ -22,7 +22,7 @@ use crate::{
     },
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
-        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
+        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RetryBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
@@ -275,10 +275,10 @@ operations! {
     }
 
     /// Run a final run again, as its next generation.
-    RunRetry = "run.retry": RunCall<ReasonBody> => RunView {
+    RunRetry = "run.retry": RunCall<RetryBody> => RunView {
         cli: Ok("run retry"), http: Ok(Http::post("/api/v1/runs/{runId}/retry").optional_body()),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
-        errors: BAD_RUN_CHANGE,
+        errors: BAD_RETRY,
     }
 
     /// Decide about a run in NEEDS_CONFIRMATION.
@@ -331,10 +331,10 @@ operations! {
     }
 
     /// Run a dead letter again.
-    DlqRedrive = "dlq.redrive": RunCall<ReasonBody> => RunView {
+    DlqRedrive = "dlq.redrive": RunCall<RetryBody> => RunView {
         cli: Ok("dlq redrive"), http: Ok(Http::post("/api/v1/dead-letters/{runId}/redrive").optional_body()),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
-        errors: BAD_RUN_CHANGE,
+        errors: BAD_RETRY,
     }
 
     /// Put a dead letter away; the run stays.

@@ -80,6 +80,9 @@ pub struct HookBody {
         deserialize_with = "trace::kept::deserialize"
     )]
     pub trace: Option<TraceContext>,
+    /// Runs of hooks to which the new run may lead. None: an earlier release sent it.
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
 }
 
 /// Body of START and CANCEL: what the run of a DAG's node is made of.
@@ -113,6 +116,9 @@ pub struct NodeBody {
     /// The DAG run is in the lane of backfills, and so is the run of the node.
     #[serde(rename = "b", default, skip_serializing_if = "std::ops::Not::not")]
     pub back: bool,
+    /// Runs of hooks to which the run of the node may lead. None: no hook has led to the DAG run.
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
 }
 
 /// Body of END: how the run of a DAG's node has ended.

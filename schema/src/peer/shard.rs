@@ -22,7 +22,13 @@ pub struct CreateKey {
 /// What to do with a run that has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FinalAction {
-    Reopen { redrive: bool, reason: Option<String> },
+    Reopen {
+        redrive: bool,
+        reason: Option<String>,
+        /// Also if the run was compensated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
     Discard,
 }
 

@@ -113,6 +113,9 @@ pub struct Message {
     /// It is sent until then instead of for a day: it was restored from a backup, or sent again by hand.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<i64>,
+    /// Hooks: runs of hooks to which the run that it makes may lead.
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
 }
 
 fn one() -> u32 {
@@ -137,14 +140,24 @@ pub enum Failure {
     Undelivered,
 }
 
-/// How people read [`DropReason::OutboxFull`].
-pub const OUTBOX_FULL: &str = "OUTBOX_FULL";
-
 /// What a dropped hook lacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DropReason {
     #[serde(rename = "f")]
     OutboxFull,
+    /// The runs of hooks that the end of the first run may lead to are used up.
+    #[serde(rename = "b")]
+    Budget,
+}
+
+impl DropReason {
+    /// How people read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OutboxFull => "OUTBOX_FULL",
+            Self::Budget => "HOOK_BUDGET",
+        }
+    }
 }
 
 /// A change of a shard's outbox. Part of the frame of the decision that causes it.

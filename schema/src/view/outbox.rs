@@ -1,6 +1,7 @@
 //! What people see of messages between jobs.
 
 use crate::{
+    hooks::HookKind,
     ids::{JobId, RunId},
     job::upper_enum,
     record::{FailedHook, HookFailure},
@@ -47,8 +48,10 @@ pub struct OutboxMessageView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedHookView {
-    /// Of the run when it failed.
+    /// Of the run when it ended.
     pub generation: u32,
+    /// Which of the job's hooks: `onFailure`, `onSuccess`, `onTimeout` or `onDeadLetter`.
+    pub hook: String,
     /// Name of the job that was to be started.
     pub target_job: String,
     pub state: HookFailure,
@@ -62,6 +65,7 @@ impl From<&FailedHook> for FailedHookView {
     fn from(failed: &FailedHook) -> Self {
         Self {
             generation: failed.generation,
+            hook: HookKind::of(failed.index).map_or("hook", HookKind::field).to_owned(),
             target_job: failed.job.to_string(),
             state: failed.state,
             reason: failed.reason.as_ref().map(ToString::to_string),

@@ -74,6 +74,7 @@ fn triggered() -> Event {
         marked: false,
         timeout_sec: None,
         backfill: None,
+        budget: None,
     }
 }
 

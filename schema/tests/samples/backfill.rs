@@ -105,6 +105,7 @@ pub fn samples() -> Vec<Sample> {
         marked: false,
         timeout_sec: None,
         backfill: Some(ID),
+        budget: None,
     };
     vec![
         sample("event", "BackfillChanged", &event()),

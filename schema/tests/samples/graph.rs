@@ -191,10 +191,21 @@ pub fn stored() -> Vec<Sample> {
         marked: false,
         timeout_sec: Some(600),
         backfill: None,
+        budget: None,
     };
     let params = Payload("{\"a\":1}".to_owned());
     let (timeout_sec, logical_ms) = (Some(600), Some(AT));
-    let node = NodeBody { dag: RUN, node: 1, generation: 2, params, timeout_sec, logical_ms, trace: None, back: false };
+    let node = NodeBody {
+        dag: RUN,
+        node: 1,
+        generation: 2,
+        params,
+        timeout_sec,
+        logical_ms,
+        trace: None,
+        back: false,
+        budget: None,
+    };
     let traced = NodeBody { trace: Some(super::audit::trace()), ..node.clone() };
     let cancel = NodeBody { node: 0, params: Payload::default(), timeout_sec: None, logical_ms: None, ..node.clone() };
     let result = Some(Payload("{\"rows\":3}".to_owned()));
@@ -210,6 +221,7 @@ pub fn stored() -> Vec<Sample> {
         sample("node body", "every field", &node),
         sample("node body", "short", &cancel),
         sample("node body", "in a trace", &traced),
+        sample("node body", "of a DAG run of a hook", &NodeBody { budget: Some(3), ..node.clone() }),
         sample("end body", "every field", &end),
         sample("end body", "short", &failed),
     ];
@@ -230,5 +242,6 @@ pub fn node_body_of_backfill() -> NodeBody {
         logical_ms: Some(AT),
         trace: None,
         back: true,
+        budget: None,
     }
 }

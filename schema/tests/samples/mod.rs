@@ -208,6 +208,8 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         timeout_sec: None,
         graph: None,
         backfill: None,
+        budget: None,
+        compensated: false,
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -276,6 +278,7 @@ pub fn events() -> Vec<Event> {
         marked: false,
         timeout_sec: None,
         backfill: None,
+        budget: None,
     };
     vec![
         Event::TenantSet { tenant: tenant() },
@@ -330,6 +333,7 @@ pub fn events() -> Vec<Event> {
             marked: false,
             timeout_sec: None,
             backfill: None,
+            budget: None,
         },
         Event::RunReleased { job, run, at_ms },
         Event::RetryDue { job, run, at_ms },

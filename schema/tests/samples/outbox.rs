@@ -8,7 +8,7 @@ use campanile_schema::{
     peer::outbox::{Deliver, Delivered, EndBody, HookBody, Parcel, RunFacts, Said},
     record::{FailedHook, HookFailure, RunRecord, RunState, Source},
     stored::{
-        StoredHook,
+        OtherHooks, StoredHook,
         outbox::{
             DropReason, Failure, GiveUp, Message, MessageId, MessageKind, OutboxEvent, OutboxHead, OutboxItem, Refusal,
         },
@@ -36,6 +36,7 @@ fn full() -> Message {
         at_ms: AT,
         marked: true,
         until_ms: Some(AT + 86_400_000),
+        budget: None,
     }
 }
 
@@ -54,12 +55,18 @@ fn end() -> Message {
     }
 }
 
+/// A hook, and how many runs of hooks may follow from its run.
+fn with_budget(budget: u32) -> Message {
+    Message { kind: MessageKind::Hook, index: 257, budget: Some(budget), ..full() }
+}
+
 fn events() -> Vec<(&'static str, OutboxEvent)> {
     let id = MessageId(70_000);
     vec![
         ("Sent, every field", OutboxEvent::Sent(full())),
         ("Sent, an end", OutboxEvent::Sent(end())),
         ("Dropped", OutboxEvent::Dropped { message: end(), why: DropReason::OutboxFull }),
+        ("Dropped, over the budget", OutboxEvent::Dropped { message: with_budget(0), why: DropReason::Budget }),
         ("Settled", OutboxEvent::Settled { ids: vec![MessageId(1), MessageId(300), id] }),
         ("Failed, refused", OutboxEvent::Failed { id, why: Failure::Refused(Refusal::Poisoned), at_ms: AT }),
         ("Failed, undelivered", OutboxEvent::Failed { id, why: Failure::Undelivered, at_ms: AT }),
@@ -115,6 +122,7 @@ fn items() -> Vec<(&'static str, OutboxItem)> {
         ("undelivered", given_up(GiveUp::Failed(Failure::Undelivered))),
         ("refused", given_up(GiveUp::Failed(Failure::Refused(Refusal::JobDeleted)))),
         ("dropped", given_up(GiveUp::Dropped(DropReason::OutboxFull))),
+        ("dropped, over the budget", given_up(GiveUp::Dropped(DropReason::Budget))),
     ]
 }
 
@@ -163,20 +171,40 @@ fn of_hooks() -> Vec<Sample> {
         marked: true,
         timeout_sec: None,
         backfill: None,
+        budget: None,
     };
     let record = RunRecord { source: Source::Event, depth: 2, marked: true, ..super::runs()[0].1.clone() };
     let mut job = super::typical();
-    job.on_failure = vec![StoredHook { job: "refund".into(), params: Payload("{\"amount\":12}".to_owned()) }];
+    job.on_failure = vec![stored_hook("refund", false)];
+    let mut every = job.clone();
+    every.on_failure.push(stored_hook("undo", true));
+    every.other_hooks = Some(Box::new(OtherHooks {
+        on_success: vec![stored_hook("thank", false)],
+        on_timeout: vec![stored_hook("undo", true), stored_hook("tell", false)],
+        on_dead_letter: vec![stored_hook("tell", false)],
+    }));
+    let mut led = made.clone();
+    if let Event::RunCreated { budget, .. } = &mut led {
+        *budget = Some(20);
+    }
+    let undone = RunRecord { budget: Some(20), compensated: true, ..record.clone() };
     vec![
         sample("event", "RunCreated, by a message", &made),
+        sample("event", "RunCreated, by a hook with a budget", &led),
+        sample("run", "of a hook with a budget, and compensated", &undone),
+        sample("job", "with hooks of every kind", &every),
         sample("run", "made by a message", &record),
         sample("job", "with a hook", &job),
     ]
 }
 
+fn stored_hook(job: &str, compensation: bool) -> StoredHook {
+    StoredHook { job: job.into(), params: Payload("{\"amount\":12}".to_owned()), compensation }
+}
+
 fn hook_body(trace: Option<TraceContext>) -> HookBody {
     let params = Payload("{\"a\":1}".to_owned());
-    HookBody { run: RUN, generation: 2, params, reason: "onFailure of run 11944".to_owned(), trace }
+    HookBody { run: RUN, generation: 2, params, reason: "onFailure of run 11944".to_owned(), trace, budget: None }
 }
 
 pub fn samples() -> Vec<Sample> {
@@ -184,6 +212,8 @@ pub fn samples() -> Vec<Sample> {
         sample("message", "every field", &full()),
         sample("message", "an end", &end()),
         sample("hook body", "plain", &hook_body(None)),
+        sample("hook body", "with a budget", &HookBody { budget: Some(20), ..hook_body(None) }),
+        sample("message", "a hook with a budget", &with_budget(20)),
         sample("hook body", "in a trace", &hook_body(Some(super::audit::trace()))),
         sample("outbox head", "plain", &OutboxHead { last: MessageId(70_000), restored_ms: None }),
         sample("outbox head", "restored", &OutboxHead { last: MessageId(70_000), restored_ms: Some(AT) }),

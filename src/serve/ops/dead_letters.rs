@@ -7,7 +7,7 @@ use campanile_schema::{
     rpc::calls::{NoBody, RunCall},
     time::Timestamp,
     view::{
-        DeadLetterView, Page, ReasonBody, RunView, TenantPageBody,
+        DeadLetterView, Page, ReasonBody, RetryBody, RunView, TenantPageBody,
         runs::{CausesBody, CausesView, DeadLettersBody},
     },
 };
@@ -80,9 +80,9 @@ impl Handle<RunFailed> for Operations {
 
 /// As a retry, but it takes only dead letters.
 impl Handle<DlqRedrive> for Operations {
-    async fn handle(&self, _: &Caller, request: RunCall<ReasonBody>) -> Answer<RunView> {
+    async fn handle(&self, _: &Caller, request: RunCall<RetryBody>) -> Answer<RunView> {
         let (run, body) = request.parts()?;
-        self.scheduler.retry_run(run, true, body.reason).await
+        self.scheduler.retry_run_anyway(run, true, body).await
     }
 }
 

@@ -11,7 +11,8 @@ use campanile_schema::{
     record::RunState,
     rpc::calls::{NoBody, RunCall},
     view::{
-        ConfirmBody, LogBody, LogView, Page, ReasonBody, RunGetBody, RunView, explain::ExplainView, runs::RunListBody,
+        ConfirmBody, LogBody, LogView, Page, ReasonBody, RetryBody, RunGetBody, RunView, explain::ExplainView,
+        runs::RunListBody,
     },
 };
 use campanile_security::auth::Caller;
@@ -157,9 +158,9 @@ impl Handle<RunCancel> for Operations {
 
 /// A final run again: the next generation with a fresh budget of attempts.
 impl Handle<RunRetry> for Operations {
-    async fn handle(&self, _: &Caller, request: RunCall<ReasonBody>) -> Answer<RunView> {
+    async fn handle(&self, _: &Caller, request: RunCall<RetryBody>) -> Answer<RunView> {
         let (run, body) = request.parts()?;
-        self.scheduler.retry_run(run, false, body.reason).await
+        self.scheduler.retry_run_anyway(run, false, body).await
     }
 }
 

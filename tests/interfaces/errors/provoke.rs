@@ -79,6 +79,25 @@ fn of_a_deleted_dag(node: &Node) -> u64 {
     run
 }
 
+/// A run of a DAG that has failed and whose compensation was started.
+fn compensated(node: &Node) -> u64 {
+    make(node, &manual("undo"));
+    let job = make(node, &manual("to-undo"));
+    let mut spec = manual("undone-dag");
+    spec["action"] = json!({"kind": "DAG", "nodes": [{"id": "A", "job": "to-undo"}]});
+    spec["hooks"] = json!({"onFailure": [{"job": "undo", "compensation": true}]});
+    let dag = make(node, &spec);
+    let of_dag = post(node, &format!("/api/v1/jobs/{dag}/trigger"))["runId"].as_u64().unwrap();
+    let got = |path: String| serde_json::from_str::<Value>(&node.page(&path)).unwrap();
+    let run =
+        eventually("the node has a run", || got(format!("/api/v1/jobs/{job}/runs"))["items"][0]["runId"].as_u64());
+    post(node, &format!("/api/v1/runs/{run}/cancel"));
+    eventually("the run of the DAG has ended", || {
+        (got(format!("/api/v1/runs/{of_dag}"))["state"] == "FAILED").then_some(())
+    });
+    of_dag
+}
+
 /// A job that cannot be triggered now.
 fn no_trigger(job: u64) -> Option<Calls> {
     Calls::new(
@@ -184,6 +203,14 @@ pub fn calls(code: ErrorCode, node: &Node) -> Option<Calls> {
             // Nobody takes its runs.
             node.done("POST", &format!("/api/v1/jobs/{job}/backfill"), &body);
             no_backfill(job, "2026-02-07T00:00:00Z")
+        }
+        ErrorCode::Compensated => {
+            let run = compensated(node);
+            Calls::new(
+                http("POST", format!("/api/v1/runs/{run}/retry"), &json!({})),
+                rpc("run.retry", &json!({"runId": run})),
+                cli(&format!("run retry {run}"), ""),
+            )
         }
         ErrorCode::TooManyInstants => {
             let mut spec = manual("each-second");

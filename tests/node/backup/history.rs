@@ -71,6 +71,8 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         timeout_sec: None,
         graph: None,
         backfill: None,
+        budget: None,
+        compensated: false,
     }
 }
 

@@ -112,6 +112,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             marked,
             timeout_sec,
             backfill: of_backfill,
+            budget,
             ..
         } => {
             let record = RunRecord {
@@ -139,6 +140,8 @@ pub fn apply(job: &mut Job, event: &Event) {
                 timeout_sec: *timeout_sec,
                 graph: None,
                 backfill: *of_backfill,
+                budget: *budget,
+                compensated: false,
             };
             job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));

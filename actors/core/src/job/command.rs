@@ -77,6 +77,9 @@ pub struct Taken {
     /// The span of the run that sent the message.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "trace::kept::deserialize")]
     pub trace: Option<TraceContext>,
+    /// Runs of hooks to which it may lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
 }
 
 /// What a run of a DAG asks of the job of a node.
@@ -103,6 +106,9 @@ pub struct NodeAsked {
     /// The span of the DAG run.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "trace::kept::deserialize")]
     pub trace: Option<TraceContext>,
+    /// Runs of hooks to which it may lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
 }
 
 /// A command to a job that exists.
@@ -196,6 +202,9 @@ pub enum Command {
         record: Box<RunRecord>,
         redrive: bool,
         reason: Option<String>,
+        /// Also if it was compensated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
     },
     Discard {
         record: Box<RunRecord>,

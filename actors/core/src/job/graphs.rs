@@ -73,6 +73,8 @@ impl OpenGraph {
             params: None,
             depth: record.depth,
             body_bytes: params + body::NODE_BYTES,
+            budget: None,
+            dropped: None,
         }
     }
 }

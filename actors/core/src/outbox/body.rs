@@ -1,7 +1,9 @@
 //! Bodies of messages: what the receiver needs of the sending run, taken from its record when the message travels.
 
+use crate::hooks;
 use campanile_schema::{
     frame::encode,
+    hooks::HookKind,
     ids::RunId,
     limits::PARAMS_BYTES,
     payload::Payload,
@@ -61,17 +63,18 @@ pub fn end_bytes(record: &RunRecord) -> usize {
 }
 
 /// Body of a START or a CANCEL.
-/// `dag`: the run of the DAG, whose instant and lane the run of the node has. `trace`: the span of that run.
+/// `dag`: the run of the DAG, whose instant and lane the run of the node has, and `nodes` how many it has. `trace`: the span of that run.
 pub fn node(
     message: &Message,
     params: Payload,
     timeout_sec: Option<u64>,
-    dag: &RunRecord,
+    (dag, nodes): (&RunRecord, usize),
     trace: Option<TraceContext>,
 ) -> Vec<u8> {
     let (node, generation) = (message.index, message.generation);
     let (logical_ms, back) = (dag.logical_ms, dag.is_back());
-    encode(&NodeBody { dag: message.run, node, generation, params, timeout_sec, logical_ms, trace, back })
+    let budget = hooks::of_node(dag.budget, nodes);
+    encode(&NodeBody { dag: message.run, node, generation, params, timeout_sec, logical_ms, trace, back, budget })
 }
 
 /// How the run of a node has ended; None: it is no such run, or has not.
@@ -91,13 +94,18 @@ pub fn end(record: &RunRecord) -> Option<EndBody> {
 pub fn hook(message: &Message, record: Option<&RunRecord>, trace: Option<TraceContext>) -> Vec<u8> {
     let run = Payload::from_value(&json!({"run": told(message, record)}));
     let params = message.params.clone().unwrap_or_default().laid_over(Some(&run));
-    let reason = format!("onFailure of run {}, generation {}", message.run, message.generation);
-    encode(&HookBody { run: message.run, generation: message.generation, params, reason, trace })
+    let reason = format!("{} of run {}, generation {}", kind_of(message), message.run, message.generation);
+    let (run, generation, budget) = (message.run, message.generation, message.budget);
+    encode(&HookBody { run, generation, params, reason, trace, budget })
+}
+
+fn kind_of(message: &Message) -> &'static str {
+    HookKind::of(message.index).map_or("hook", HookKind::field)
 }
 
 /// The run that ended. Its params and its result are left out, and named, when there is no room for them. Secret params are in no record.
 fn told(message: &Message, record: Option<&RunRecord>) -> Value {
-    let mut run = json!({"runId": message.run, "generation": message.generation});
+    let mut run = json!({"runId": message.run, "generation": message.generation, "hook": kind_of(message)});
     // It is there, but a hook must not wait for ever for a record that a defect has lost.
     let (Some(record), Some(members)) = (record, run.as_object_mut()) else { return run };
     let error_code = record.attempts.last().and_then(|attempt| attempt.error_code.as_deref());
@@ -195,11 +203,13 @@ mod tests {
             timeout_sec: None,
             graph: None,
             backfill: None,
+            budget: None,
+            compensated: false,
         }
     }
 
     fn body_of(record: &RunRecord, params: Option<String>) -> Value {
-        let message = Message { params: params.map(Payload), ..message(MessageKind::Hook) };
+        let message = Message { params: params.map(Payload), index: 0, ..message(MessageKind::Hook) };
         let body: HookBody = campanile_schema::frame::decode("hook", &hook(&message, Some(record), None)).unwrap();
         body.params.to_value()
     }
@@ -209,7 +219,7 @@ mod tests {
         let record = failed(Some(r#"{"order":7}"#), Some("[1]"), vec!["no luck".to_owned()]);
         let own = || Some(r#"{"channel":"card"}"#.to_owned());
         let expected = json!({"channel": "card", "run": {
-            "runId": 4_097, "generation": 2, "jobId": 9, "state": "FAILED", "logicalTimeMs": 1, "endedAtMs": 2,
+            "runId": 4_097, "generation": 2, "hook": "onFailure", "jobId": 9, "state": "FAILED", "logicalTimeMs": 1, "endedAtMs": 2,
             "errorCode": "EXIT_3", "errorMessage": "no luck", "params": {"order": 7}, "result": [1],
         }});
         assert_eq!(body_of(&record, own()), expected);

@@ -6,6 +6,7 @@ use super::{
     rules::{Rule, kept},
     state::Outbox,
 };
+use crate::hooks;
 use campanile_schema::{
     ids::{RunId, slot_of},
     payload::Payload,
@@ -31,6 +32,10 @@ pub struct MessageDraft {
     pub depth: u32,
     /// Bytes of the body that will be built for it.
     pub body_bytes: usize,
+    /// Hooks: runs of hooks to which its run may lead.
+    pub budget: Option<u32>,
+    /// It is not sent, and that is recorded.
+    pub dropped: Option<DropReason>,
 }
 
 /// Who receives it.
@@ -58,7 +63,14 @@ impl<'a> Sending<'a> {
     /// Sends a message. A hook without room is dropped, and that is an event as well; for any other kind the caller waits and comes
     /// back.
     pub fn send(&mut self, wanted: MessageDraft) -> Result<(), Full> {
+        let dropped = wanted.dropped;
         let message = self.message(wanted);
+        if let Some(why) = dropped {
+            if hooks::rules::kept(hooks::Rule::RefusalIsRecorded) {
+                self.events.push(OutboxEvent::Dropped { message, why });
+            }
+            return Ok(());
+        }
         match self.put(message.clone()) {
             Err(_) if is_hook(message.kind) => {
                 if kept(Rule::DropIsRecorded) {
@@ -105,6 +117,8 @@ impl<'a> Sending<'a> {
             params,
             depth,
             body_bytes,
+            budget,
+            dropped: _,
         } = wanted;
         let (to, parent, job) = match to {
             To::Job(name) => (slot_of(&tenant, &name), None, Some(name)),
@@ -128,6 +142,7 @@ impl<'a> Sending<'a> {
             bytes: u32::try_from(body_bytes + params_bytes).unwrap_or(u32::MAX),
             at_ms: self.now_ms,
             until_ms: None,
+            budget,
         }
     }
 }
@@ -154,6 +169,7 @@ pub(super) mod tests {
             bytes: 100,
             at_ms: 1_000,
             until_ms: None,
+            budget: None,
             marked: false,
         }
     }

@@ -83,7 +83,7 @@ pub struct World {
 pub fn definition(concurrency: ConcurrencyPolicy, misfire: MisfirePolicy) -> StoredJob {
     let mut spec = plain(StoredTrigger::FixedRate { every_ms: MINUTE, anchor_ms: 0 });
     (spec.concurrency, spec.misfire, spec.max_attempts) = (concurrency, misfire, 1);
-    spec.on_failure = vec![StoredHook { job: "alarm".into(), params: Payload::default() }];
+    spec.on_failure = vec![StoredHook { job: "alarm".into(), params: Payload::default(), compensation: false }];
     spec
 }
 
@@ -459,7 +459,7 @@ impl World {
         let failed = self.finals.values().find(|record| record.state == RunState::Failed).cloned();
         if let Some(record) = failed {
             let (run, at) = (record.run, record.logical_ms);
-            let reopen = Command::Reopen { record: Box::new(record), redrive: false, reason: None };
+            let reopen = Command::Reopen { record: Box::new(record), redrive: false, reason: None, force: false };
             if self.decide(&reopen).is_ok() {
                 self.retried.insert(run);
                 self.retried_at.extend(at);

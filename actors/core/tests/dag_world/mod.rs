@@ -219,6 +219,7 @@ impl World {
             back: false,
             record,
             trace: None,
+            budget: None,
         });
         let starts = message.kind == MessageKind::Start;
         let command = if starts { Command::StartNode(asked) } else { Command::CancelNode(asked) };

@@ -42,6 +42,8 @@ fn wanted(run: u64, name: &str) -> MessageDraft {
         params: None,
         depth: 0,
         body_bytes: 100,
+        budget: None,
+        dropped: None,
     }
 }
 

@@ -104,6 +104,8 @@ impl World {
             params: None,
             depth: run.depth,
             body_bytes,
+            budget: None,
+            dropped: None,
         };
         let mut sent = Vec::new();
         if let Some(parent) = run.parent {
@@ -152,6 +154,8 @@ impl World {
                 params: None,
                 depth: run.depth,
                 body_bytes: SMALL,
+                budget: None,
+                dropped: None,
             };
             let named = effect(&run.path, &probe(&wanted));
             if sending.send(wanted).is_err() {
@@ -191,6 +195,8 @@ impl World {
                 params: None,
                 depth: run.depth,
                 body_bytes: SMALL,
+                budget: None,
+                dropped: None,
             };
             changes.push(Change::Decides(effect(&run.path, &probe(&wanted))));
             let sent = sending.send(wanted);

@@ -139,7 +139,12 @@ impl Sim {
             Op::Reopen { pick, redrive } => {
                 if let Some(record) = self.finals.get(pick % self.finals.len().max(1)).cloned() {
                     let reason = redrive.then(|| "mended".to_owned());
-                    drop(self.command(&Command::Reopen { record: Box::new(record), redrive: *redrive, reason }));
+                    drop(self.command(&Command::Reopen {
+                        record: Box::new(record),
+                        redrive: *redrive,
+                        reason,
+                        force: false,
+                    }));
                 }
             }
             Op::Discard { pick } => {

@@ -6,12 +6,13 @@ use campanile_schema::{
     job::{Action, JobView},
     limits::{HOLDERS_NAMED, LATE_MS},
     reason::ReasonCode,
-    record::{RunState, Source},
+    record::{HookFailure, RunState, Source},
     time::Timestamp,
     view::{
         LedgerEntryView, RunView,
         dag::DagRunView,
         explain::{HolderKind, HolderView, ReasonTopic, ReasonView},
+        outbox::FailedHookView,
     },
     wait::WaitCode,
 };
@@ -46,6 +47,7 @@ pub(super) fn reasons(facts: &RunFacts) -> Vec<ReasonView> {
     reasons.extend(waits(facts));
     reasons.extend(late(facts));
     reasons.extend(end(facts));
+    reasons.extend(facts.run.failed_hooks.iter().map(|hook| failed_hook(&facts.run, hook)));
     reasons
 }
 
@@ -287,6 +289,26 @@ fn end(facts: &RunFacts) -> Option<ReasonView> {
     Some(ReasonView { freed_by: again, ..reason })
 }
 
+/// A hook whose job was not started, and what a person can do.
+fn failed_hook(run: &RunView, failed: &FailedHookView) -> ReasonView {
+    let FailedHookView { generation, hook, target_job, state, reason, .. } = failed;
+    let why = reason.as_deref().unwrap_or("no answer");
+    let what = format!("{hook} of generation {generation} did not start the job '{target_job}'");
+    let by_hand = || Some(format!("campanile job trigger {target_job}"));
+    let again = || Some(format!("campanile outbox resend {}", run.run_id));
+    let (code, sentence, freed_by) = match state {
+        HookFailure::Refused => (ReasonCode::HookRefused, format!("{what}, which was refused: {why}"), by_hand()),
+        HookFailure::Dropped => (ReasonCode::HookDropped, format!("{what}, because it was not sent: {why}"), again()),
+        HookFailure::Undelivered => {
+            let sentence = format!(
+                "nobody answered for a day whether {hook} of generation {generation} started the job '{target_job}'"
+            );
+            (ReasonCode::HookUndelivered, sentence, again())
+        }
+    };
+    ReasonView { freed_by, ..ReasonView::new(ReasonTopic::End, code, sentence) }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -359,5 +381,24 @@ mod tests {
         assert_eq!(end.freed_by.as_deref(), Some("campanile run retry 7"));
         failed.run.generation = 2;
         assert_eq!(codes(&failed), ["TRIGGERED", "RUN_AGAIN", "ENDED"]);
+    }
+
+    #[test]
+    fn each_hook_that_did_not_start_its_job_is_told_with_what_a_person_can_do() {
+        let mut facts = facts("FAILED", None);
+        let hook = |state: &str| {
+            let hook =
+                json!({"generation": 1, "hook": "onFailure", "targetJob": "refund", "state": state, "at": 2_000});
+            serde_json::from_value(hook).unwrap()
+        };
+        facts.run.failed_hooks = ["REFUSED", "DROPPED", "UNDELIVERED"].map(hook).into();
+        let told = reasons(&facts);
+        let code = |code: ReasonCode| told.iter().find(|reason| reason.code == code.as_str()).unwrap();
+        let refused = code(ReasonCode::HookRefused);
+        assert_eq!(refused.freed_by.as_deref(), Some("campanile job trigger refund"));
+        assert!(refused.sentence.contains("onFailure of generation 1"), "{}", refused.sentence);
+        for of in [ReasonCode::HookDropped, ReasonCode::HookUndelivered] {
+            assert_eq!(code(of).freed_by.as_deref(), Some("campanile outbox resend 7"));
+        }
     }
 }

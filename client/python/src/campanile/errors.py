@@ -187,6 +187,7 @@ _KNOWN: dict[str, tuple[type[ApiError], str]] = {
     "409_RUN_ACTIVE": (RunActiveError, "wait for the active run or cancel it, or set concurrency_policy to ALLOW"),
     "409_STALE_TOKEN": (ConflictError, "forget this result; a newer attempt counts"),
     "409_NO_INSTANTS": (ConflictError, "backfill a job with a CRON or FIXED_RATE trigger; trigger another one by hand"),
+    "409_COMPENSATED": (ConflictError, "trigger the job anew, or retry with force=True if it may go on all the same"),
     "409_BACKFILL_ACTIVE": (ConflictError, "wait for the job's backfill or cancel it (backfill_cancel)"),
     "409_DAG_CYCLE_DETECTED": (ConflictError, "take one of the edges of the cycle out"),
     "410_HISTORY_GONE": (ConflictError, "trigger the DAG again, or the job of the node by itself"),

@@ -194,17 +194,23 @@ class Resources:
 
 @dataclass(frozen=True)
 class Hook:
-    """A job of the same tenant that is started. `params` are laid over that job's own, with `run`, which tells what happened."""
+    """A job of the same tenant that is started. `params` are laid over that job's own, with `run`, which tells what happened.
+    A `compensation` undoes what the run did: it is started once for the run, and the run is retried only with `force`."""
 
     job: str
     params: Json = field(default_factory=dict)
+    compensation: bool | None = None
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """Jobs that are started when a run ends. `on_failure`: FAILED or TIMEOUT, and not tried again; one job."""
+    """Jobs that are started when a run ends, at most four of each kind. `on_failure`: FAILED or TIMEOUT, and not tried again;
+    `on_timeout` and `on_dead_letter` are started besides."""
 
     on_failure: list[Hook] = field(default_factory=list)
+    on_success: list[Hook] | None = None
+    on_timeout: list[Hook] | None = None
+    on_dead_letter: list[Hook] | None = None
 
 
 @dataclass(frozen=True)

@@ -145,13 +145,14 @@ class TriggeredBy:
 
 @dataclass(frozen=True)
 class FailedHook:
-    """A hook of a run whose job was not started. `generation`: of the run when it failed."""
+    """A hook of a run whose job was not started. `generation`: of the run when it ended; `hook`: `onFailure` and the like."""
 
     generation: int
     target_job: str
     state: OutboxState
     at: datetime
     reason: str | None = None
+    hook: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,7 @@ class Run:
     triggered_by: TriggeredBy | None = None
     trace_id: str | None = None
     failed_hooks: list[FailedHook] = field(default_factory=list)
+    compensated: bool = False
     attempts: list[Attempt] = field(default_factory=list)
     dag_run_id: int | None = None
     dag_node: int | None = None

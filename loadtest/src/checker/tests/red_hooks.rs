@@ -8,7 +8,6 @@ use super::{
 use crate::checker::ViolationKind;
 use campanile_schema::{
     job::{ConcurrencyPolicy, Hook, Trigger},
-    payload::Payload,
     record::{AttemptState, RunState, Source},
     time::Timestamp,
 };
@@ -22,7 +21,7 @@ fn failed() -> (World, u64) {
     world.job(REFUND, Trigger::Manual {}, ConcurrencyPolicy::Allow, |_| {});
     world.job(WORK, Trigger::Manual {}, ConcurrencyPolicy::Allow, |spec| {
         spec.retry_policy.max_attempts = 1;
-        spec.hooks.on_failure = vec![Hook { job: format!("job-{REFUND}"), params: Payload::default() }];
+        spec.hooks.on_failure = vec![Hook::new(format!("job-{REFUND}"))];
     });
     let run = world.trigger(WORK, "hooked", 30_000);
     // Its body failed instead.

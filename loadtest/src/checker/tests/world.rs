@@ -223,6 +223,8 @@ impl World {
             timeout_sec: None,
             graph: None,
             backfill: None,
+            budget: None,
+            compensated: false,
         };
         self.runs.push(RunView::from(&record));
         self.next_run

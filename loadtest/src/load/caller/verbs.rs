@@ -7,7 +7,7 @@ use campanile_schema::{
     ids::{BackfillId, JobId, RunId},
     job::JobSpec,
     time::Timestamp,
-    view::{ConfirmBody, ConfirmDecision, RunView, Spread, backfill::BackfillBody},
+    view::{ConfirmBody, ConfirmDecision, RetryBody, RunView, Spread, backfill::BackfillBody},
 };
 use std::{future::Future, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -17,6 +17,10 @@ const WHY: Option<&str> = Some("loadtest");
 
 /// A pause is asked for once: repeated until a shard that nobody serves holds it too, it would keep all others paused meanwhile.
 const ONCE: Duration = Duration::ZERO;
+
+fn again() -> RetryBody {
+    RetryBody { reason: WHY.map(str::to_owned), force: false }
+}
 
 /// The run as the answer shows it.
 fn shown(run: &RunView, line: CallerLine) -> CallerLine {
@@ -55,12 +59,12 @@ impl Caller {
 
     pub async fn retry(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Retry, job, run);
-        self.of_run(&line, |client| async move { client.run_retry(run, WHY).await }).await
+        self.of_run(&line, |client| async move { client.run_retry(run, again()).await }).await
     }
 
     pub async fn redrive(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Redrive, job, run);
-        self.of_run(&line, |client| async move { client.dlq_redrive(run, WHY).await }).await
+        self.of_run(&line, |client| async move { client.dlq_redrive(run, again()).await }).await
     }
 
     pub async fn discard(&self, job: JobId, run: RunId) -> CallOutcome<()> {

@@ -222,6 +222,7 @@ fn begin(draft: &mut Draft<'_>, id: BackfillId, start: &BackfillStart) -> Passed
         marked: false,
         timeout_sec: None,
         backfill: Some(id),
+        budget: None,
     });
     draft.enqueue(run);
     PassedInstants::default()

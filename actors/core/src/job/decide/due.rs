@@ -211,6 +211,7 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         marked: false,
         timeout_sec: None,
         backfill: None,
+        budget: None,
     };
     draft.emit(event);
     #[cfg(feature = "faults")]

@@ -284,9 +284,9 @@ pub(super) fn close(draft: &mut Draft<'_>, mut record: RunRecord, state: RunStat
     record.state = state;
     record.ended_ms = Some(draft.ctx.now_ms);
     record.dead_letter = dead_letter;
-    let record = Arc::new(record);
-    draft.emit(Event::RunEnded { job: draft.job.id, record: record.clone() });
-    message::on_end(draft, &record);
+    let sends = message::of_end(draft, &mut record);
+    draft.emit(Event::RunEnded { job: draft.job.id, record: Arc::new(record) });
+    draft.sends.extend(sends);
     lane::end_if_over(draft);
     release_held(draft);
 }

@@ -4,7 +4,8 @@ use super::{super::effect::Reply, Draft, doubtful::doubt, lane, queue_full};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
 use crate::{
-    backfill::rules::{Rule, kept},
+    backfill,
+    hooks::{self, DueHook, rules::kept},
     job::command::Taken,
     outbox::{MessageDraft, body, sending::To},
     reject::Rejection,
@@ -16,38 +17,51 @@ use campanile_schema::{
     job::JobStatus,
     limits::OPEN_RUNS_PER_JOB,
     record::{RunRecord, RunState},
-    stored::{audit::CallOrigin, outbox::MessageKind},
+    stored::{
+        audit::CallOrigin,
+        outbox::{DropReason, MessageKind},
+    },
 };
 
-/// A run has ended for good: its hooks, and the end that its DAG run waits for, are sent in the same frame.
-pub(super) fn on_end(draft: &mut Draft<'_>, record: &RunRecord) {
-    hooks(draft, record);
+/// What is sent in the frame of the end of a run for good: its hooks, and the end that its DAG run waits for.
+/// The record says whether a compensation is among them.
+pub(super) fn of_end(draft: &Draft<'_>, record: &mut RunRecord) -> Vec<MessageDraft> {
+    let mut sends = hooks(draft, record);
+    record.compensated |= sends.iter().any(|of| of.kind == MessageKind::Compensation && of.dropped.is_none());
     if let Some((dag, node)) = record.dag {
         let wanted = wanted(record, MessageKind::End, node, To::Parent(RunId(dag)));
-        draft.sends.push(MessageDraft { body_bytes: body::end_bytes(record), ..wanted });
+        sends.push(MessageDraft { body_bytes: body::end_bytes(record), ..wanted });
     }
+    sends
 }
 
-fn hooks(draft: &mut Draft<'_>, record: &RunRecord) {
-    if !matches!(record.state, RunState::Failed | RunState::Timeout) || is_silent(draft, record) {
-        return;
+fn hooks(draft: &Draft<'_>, record: &RunRecord) -> Vec<MessageDraft> {
+    if is_silent(draft, record) {
+        return Vec::new();
     }
+    let due = hooks::due(&draft.job.def, record);
     #[cfg(feature = "faults")]
-    if faults::strikes(Mutation::ForgetHook, draft.ctx.now_ms) {
-        return;
+    if !due.is_empty() && faults::strikes(Mutation::ForgetHook, draft.ctx.now_ms) {
+        return Vec::new();
     }
-    for (index, hook) in (0..).zip(&draft.job.def.on_failure) {
-        let body_bytes = body::hook_bytes(record);
-        let params = (!hook.params.is_empty()).then(|| hook.params.clone());
-        let wanted = wanted(record, MessageKind::Hook, index, To::Job(hook.job.clone()));
-        draft.sends.push(MessageDraft { params, body_bytes, ..wanted });
-    }
+    let message = |DueHook { hook, number, budget }: DueHook<'_>| {
+        let undoes = hook.compensation && kept(hooks::Rule::CompensationIsOne);
+        let kind = if undoes { MessageKind::Compensation } else { MessageKind::Hook };
+        MessageDraft {
+            params: (!hook.params.is_empty()).then(|| hook.params.clone()),
+            body_bytes: body::hook_bytes(record),
+            budget: Some(budget.unwrap_or(0)),
+            dropped: budget.is_none().then_some(DropReason::Budget),
+            ..wanted(record, kind, number, To::Job(hook.job.clone()))
+        }
+    };
+    due.into_iter().map(message).collect()
 }
 
 /// Runs of a backfill start no hooks, unless that was asked for.
 fn is_silent(draft: &Draft<'_>, record: &RunRecord) -> bool {
     let asked = |id| draft.job.backfill(id).is_some_and(|backfill| backfill.hooks);
-    record.backfill.is_some_and(|id| !asked(id)) && kept(Rule::HooksAreOff)
+    record.backfill.is_some_and(|id| !asked(id)) && backfill::rules::kept(backfill::Rule::HooksAreOff)
 }
 
 fn wanted(record: &RunRecord, kind: MessageKind, index: u32, to: To) -> MessageDraft {
@@ -63,6 +77,8 @@ fn wanted(record: &RunRecord, kind: MessageKind, index: u32, to: To) -> MessageD
         params: None,
         depth: record.depth,
         body_bytes: 0,
+        budget: None,
+        dropped: None,
     }
 }
 
@@ -98,6 +114,7 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
         marked: taken.marked,
         timeout_sec: None,
         backfill: None,
+        budget: taken.budget.filter(|_| kept(hooks::Rule::BudgetIsCarried)),
     });
     if taken.confirm {
         doubt(draft, run, if held || draft.job.is_dag() { RunState::Pending } else { RunState::Queued });

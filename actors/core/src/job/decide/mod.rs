@@ -32,7 +32,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{outbox::MessageDraft, reject::Rejection, shard::Pause};
+use crate::{hooks, outbox::MessageDraft, reject::Rejection, shard::Pause};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, Interval, SkipReason},
@@ -231,7 +231,12 @@ fn decide_said(
         Command::StartNode(asked) => node::start(&mut draft, asked)?,
         Command::CancelNode(asked) => node::cancel(&mut draft, asked)?,
         Command::Graph { run, step } => graph::step(&mut draft, *run, step)?,
-        Command::ChangeGraph { run, record, action } => graph::change(&mut draft, *run, record.as_deref(), action)?,
+        Command::ChangeGraph { run, record, action } => {
+            if record.as_ref().is_some_and(|record| record.compensated) {
+                hooks::ask_if_undone(*run, false)?;
+            }
+            graph::change(&mut draft, *run, record.as_deref(), action)?
+        }
         Command::Backfill(command) => backfill::carry_out(&mut draft, command)?,
         Command::Start { run, executor, session, credential, credit_stamp_ms } => {
             attempt::start(&mut draft, *run, executor, (*session, credential.as_ref()), *credit_stamp_ms)?
@@ -246,7 +251,9 @@ fn decide_said(
         Command::Lost { run, token } => finish::lost(&mut draft, *run, *token),
         Command::Cancel { run, .. } => stop::cancel(&mut draft, *run)?,
         Command::Confirm { run, decision, reason } => reopen::confirm(&mut draft, *run, *decision, reason.as_deref())?,
-        Command::Reopen { record, redrive, reason } => reopen::reopen(&mut draft, record, *redrive, reason)?,
+        Command::Reopen { record, redrive, reason, force } => {
+            reopen::reopen(&mut draft, record, *redrive, *force, reason)?
+        }
         Command::Discard { record } => reopen::discard(&mut draft, record)?,
         Command::Restored { skip } => restore::restored(&mut draft, *skip)?,
     };

@@ -117,6 +117,7 @@ fn made(draft: &mut Draft<'_>, asked: &NodeAsked, held: bool) -> RunId {
         marked: asked.marked,
         timeout_sec: asked.timeout_sec,
         backfill: lane(asked),
+        budget: asked.budget,
     });
     run
 }

@@ -9,7 +9,7 @@ use super::{
     Draft, finish, graph, lane,
     trigger::{has_room, may_start},
 };
-use crate::reject::Rejection;
+use crate::{hooks, reject::Rejection};
 use campanile_schema::{
     error::ErrorCode,
     event::Event,
@@ -24,6 +24,7 @@ pub(super) fn reopen(
     draft: &mut Draft<'_>,
     record: &RunRecord,
     redrive: bool,
+    force: bool,
     reason: &Option<String>,
 ) -> Result<Reply, Rejection> {
     if let Some(open) = draft.job.run(record.run) {
@@ -40,6 +41,9 @@ pub(super) fn reopen(
             ErrorCode::IllegalState,
             "the run is not a dead letter (it may have been redriven)",
         ));
+    }
+    if record.compensated {
+        hooks::ask_if_undone(record.run, force)?;
     }
     if record.graph.is_some() {
         let (by, reason) = (None, reason.clone());

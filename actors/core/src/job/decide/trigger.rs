@@ -70,6 +70,7 @@ pub(super) fn trigger(
         marked: false,
         timeout_sec: None,
         backfill: None,
+        budget: None,
     };
     #[cfg(feature = "faults")]
     let again = made.clone();

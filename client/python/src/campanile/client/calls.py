@@ -330,9 +330,10 @@ class Calls(ABC):
         """Cancels the run; a body that runs is told to stop. IllegalStateError when the run is final."""
         return read(Run, await self.call(methods.RUN_CANCEL.name, {"runId": run_id, **_given(reason=reason)}))
 
-    async def run_retry(self, run_id: int, *, reason: str | None = None) -> Run:
-        """Runs a final run again, with a fresh budget of attempts and the next generation."""
-        return read(Run, await self.call(methods.RUN_RETRY.name, {"runId": run_id, **_given(reason=reason)}))
+    async def run_retry(self, run_id: int, *, reason: str | None = None, force: bool = False) -> Run:
+        """Runs a final run again, with a fresh budget of attempts and the next generation. `force`: also if it was compensated."""
+        params = {"runId": run_id, **_given(reason=reason, force=force or None)}
+        return read(Run, await self.call(methods.RUN_RETRY.name, params))
 
     async def run_confirm(self, run_id: int, decision: Decision, *, reason: str | None = None) -> Run:
         """Decides about a run in NEEDS_CONFIRMATION; ENDED says that the body of a run that is STOPPING has ended."""
@@ -425,9 +426,10 @@ class Calls(ABC):
         params = {**_given(tenantId=tenant_id), **_times(start, to)}
         return read(Causes, await self.call(methods.DLQ_CAUSES.name, params))
 
-    async def dlq_redrive(self, run_id: int, *, reason: str | None = None) -> Run:
-        """Runs a dead letter again."""
-        return read(Run, await self.call(methods.DLQ_REDRIVE.name, {"runId": run_id, **_given(reason=reason)}))
+    async def dlq_redrive(self, run_id: int, *, reason: str | None = None, force: bool = False) -> Run:
+        """Runs a dead letter again. `force`: also if it was compensated."""
+        params = {"runId": run_id, **_given(reason=reason, force=force or None)}
+        return read(Run, await self.call(methods.DLQ_REDRIVE.name, params))
 
     async def dlq_discard(self, run_id: int, *, reason: str | None = None) -> None:
         """Takes a dead letter off the list; the run stays in the history."""
