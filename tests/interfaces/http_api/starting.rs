@@ -51,6 +51,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "job.rollback" => ("", r#"{"to":1}"#),
                 "run.confirm" => ("", r#"{"decision":"FAILED"}"#),
                 "dag.create" => ("", r#"{"dagId":"d","nodes":[1]}"#),
+                "job.backfill" | "job.replay" => ("", r#"{"from":"2026-02-01T00:00:00Z","to":"2026-02-07T00:00:00Z"}"#),
                 "dag.mark" => ("", r#"{"node":"A","state":"SUCCESS"}"#),
                 "tenant.set" => ("", "{}"),
                 "job.find" => ("?name=a", ""),
