@@ -2669,7 +2669,7 @@ export interface components {
             /** @description Where the code is described. */
             type: string;
         };
-        /** @description Body of calls that only take a reason (pause, resume, cancel, retry, redrive, discard). */
+        /** @description Body of calls that only take a reason (pause, resume, cancel, discard). */
         ReasonBody: {
             reason?: string | null;
         };
@@ -2883,6 +2883,12 @@ export interface components {
              */
             storageMb?: number;
         };
+        /** @description `POST /runs/{runId}/retry`, `POST /dead-letters/{runId}/redrive`. */
+        RetryBody: {
+            /** @description Also if the compensation of the run was started, which is refused with `409_COMPENSATED` otherwise. Default: false */
+            force?: boolean;
+            reason?: string | null;
+        };
         /** @description `maxAttempts` counts the first try. Delay before try n+1: `base` (fixed) or `base x 2^(n-1)`, at most `max`, times 1 ± jitter. */
         RetryPolicy: {
             /** @description Default: "EXPONENTIAL" */
@@ -2955,12 +2961,6 @@ export interface components {
         /** @description State of a run. The last five are final. */
         RunState: ("RUNNING" | "RETRY_WAIT" | "SUSPECTED_LOST" | "NEEDS_CONFIRMATION" | "SUCCESS" | "FAILED" | "TIMEOUT" | "CANCELED") | "PENDING" | "QUEUED" | "SKIPPED";
         /** @description A run as read. */
-        /** @description `POST /runs/{runId}/retry`, `POST /dead-letters/{runId}/redrive`. */
-        RetryBody: {
-            /** @description Also if the compensation of the run was started, which is refused with `409_COMPENSATED` otherwise. */
-            force?: boolean;
-            reason?: string | null;
-        };
         RunView: {
             /** Format: uint32 */
             attemptCount: number;
