@@ -232,7 +232,9 @@ async def test_a_run_belongs_to_the_trace_of_its_caller(client: Client, shared_n
     span = f"00-{trace}-b7ad6b7169203331-01"
     action = Command(["/bin/sh", "-c", "echo $TRACEPARENT"])
     allow = ConcurrencyPolicy.ALLOW
-    job_id = (await client.job_create(JobSpec(unique("traced"), Manual(), concurrency_policy=allow, action=action))).job_id
+    job_id = (
+        await client.job_create(JobSpec(unique("traced"), Manual(), concurrency_policy=allow, action=action))
+    ).job_id
     run = await client.run_wait((await client.in_trace(span).job_trigger(job_id)).run_id)
     assert run.trace_id == trace
     assert (await client.run_log_text(run.run_id)) == f"{span}\n", "the node records nothing"
