@@ -316,8 +316,14 @@ async fn a_replay_runs_what_ran_once_more() {
     let made = scheduler.create_job(spec("each-second", trigger, ConcurrencyPolicy::Allow), None).await.unwrap();
     let job = made.job_id;
     let created = scheduler.job(job).await.unwrap().created_at;
-    eventually("three instants ran", || async { (bodies.ran.lock().unwrap().len() >= 3).then_some(()) }).await;
     let to = created.plus_ms(3_100);
+    // A run whose end is not recorded yet has nothing to replay.
+    eventually("the runs of three instants ended", || async {
+        let runs = runs_of(&node, job).await;
+        let ended = |run: &&RunView| run.state == RunState::Success && run.logical_time.is_some_and(|at| at <= to);
+        (runs.iter().filter(ended).count() == 3).then_some(())
+    })
+    .await;
     let replay = ReplayBody { from: created, to, ..ReplayBody::default() };
     let dry = scheduler.replay(job, ReplayBody { dry_run: true, ..replay.clone() }).await.unwrap();
     assert_eq!((dry.mode, dry.to_run), (BackfillMode::Replay, 3), "{dry:?}");
