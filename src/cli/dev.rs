@@ -175,6 +175,7 @@ fn own_executor(
 
 /// Until it is told to stop.
 async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> {
+    let stopped = told_to_stop()?;
     let operations = Operations::new(node.scheduler().clone());
     let caller = developer();
     let mut text = format!("\nCampanile is ready. Console and API: {}/\n", file.server);
@@ -185,7 +186,7 @@ async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> 
     text.push_str(&what_next(args.no_demo, &server_flag(&file.server)));
     output::text(&text);
     tokio::select! {
-        stopped = told_to_stop() => stopped,
+        () = stopped => Ok(()),
         () = parent_gone(args.with_parent) => Ok(()),
         () = fires::show(&operations, &caller) => Ok(()),
     }

@@ -105,18 +105,17 @@ pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
         }
         let handle = builder.build().map_err(|error| Failure::usage(error.to_string()))?.start();
         // One listener for all of its life: a signal between two would be lost.
-        let mut stopped = std::pin::pin!(server::told_to_stop());
+        let mut stopped = std::pin::pin!(server::told_to_stop()?);
         tokio::select! {
             registered = registered(&handle) => registered?,
-            stopped = &mut stopped => {
-                stopped?;
+            () = &mut stopped => {
                 handle.drain(Duration::ZERO).await;
                 return Ok(());
             }
         }
         output::text(&format!("ready: pool {}, {} slots, node {}\n", args.pool, args.slots, args.rpc));
         tokio::select! {
-            stopped = stopped => stopped?,
+            () = stopped => {}
             // It holds until the executor has ended by itself.
             _ = handle.wait_until(|_| false) => return Err(ended(&handle.status())),
         }

@@ -145,6 +145,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         if let Some(certificate) = tls.certificate() {
             tokio::spawn(renew_when_told(certificate.clone(), hangups()?));
         }
+        let stopped = told_to_stop()?;
         output::text(&format!("http={}\nrpc={}\n", node.http_addr(), node.rpc_addr()));
         let own = match own_executor {
             None => None,
@@ -159,7 +160,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             }
         };
         tokio::select! {
-            stopped = told_to_stop() => stopped?,
+            () = stopped => {}
             () = parent_gone(with_parent) => {}
         }
         if let Some(own) = own {
@@ -277,22 +278,24 @@ pub(super) async fn keep_metrics(metrics: PrometheusHandle) {
     }
 }
 
-/// SIGINT or SIGTERM. A second one ends the process at once.
-pub(super) async fn told_to_stop() -> Result<(), Failure> {
+/// SIGINT or SIGTERM, from this call on: made before a node says that it is ready, so that whoever hears that can stop it. A second
+/// one ends the process at once.
+pub(super) fn told_to_stop() -> Result<impl Future<Output = ()>, Failure> {
     let failed = |error| Failure::here(format!("signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    tracing::info!("stopping; a second signal ends the process at once");
-    tokio::spawn(async move {
+    Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        std::process::exit(130);
-    });
-    Ok(())
+        tracing::info!("stopping; a second signal ends the process at once");
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            std::process::exit(130);
+        });
+    })
 }
