@@ -41,6 +41,7 @@ const MANY: Reason = "HTTP has lines for many: job.createLines";
 const BY_NAME: Reason = "commands take a name wherever they take an id";
 const BY_STATE: Reason = "GET /api/v1/runs?state=FAILED,TIMEOUT gives them, with other filters";
 const APPLIES: Reason = "`campanile apply` does both; with --dry-run only job.plan";
+const PLANS: Reason = "`campanile plan`, and `campanile apply --dry-run`";
 
 operations! {
     /// Create a job.
@@ -80,7 +81,7 @@ operations! {
 
     /// What an apply of these manifests would do; changes nothing.
     JobPlan = "job.plan": ApplyBody => PlanView {
-        cli: Err(APPLIES), http: Ok(Http::post("/api/v1/plan")),
+        cli: Err(PLANS), http: Ok(Http::post("/api/v1/plan")),
         least: LeastRole::Tenant, tenant: Tenant::Each, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
         errors: BAD_APPLY,
     }
