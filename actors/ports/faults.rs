@@ -3,10 +3,10 @@
 //!
 //! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or `CAMPANILE_FAULT=rule:NAME` for a rule
 //! of ownership that is broken, `outbox:NAME` for one of the outbox, `graph:NAME` for a clause of DAGs, `backfill:NAME` for one of
-//! backfills, `hooks:NAME` for one of hooks; several separated by `;`.
+//! backfills, `hooks:NAME` for one of hooks, `bulk:NAME` for one of bulk operations; several separated by `;`.
 
 use campanile_core::{
-    backfill,
+    backfill, bulk,
     graph::clauses::{Clause, break_clause_everywhere},
     hooks,
     job::{Command, Job},
@@ -24,11 +24,13 @@ use std::{
 const STRIDE: u64 = 97;
 
 /// All fail points; `before_append` is passed only with the mutation `ack_before_sync`.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "after_append",
     "after_dispatch",
     "backup",
     "before_append",
+    "bulk_page_begun",
+    "bulk_page_done",
     "history_day",
     "history_name",
     "migrate",
@@ -130,6 +132,16 @@ pub fn set_in_core() {
                 Some(rule) => hooks::rules::break_rule_everywhere(rule),
                 None => {
                     eprintln!("there is no rule '{name}' of hooks");
+                    std::process::abort();
+                }
+            }
+            continue;
+        }
+        if let Some(name) = setting.strip_prefix("bulk:") {
+            match bulk::rules::Rule::parse(name) {
+                Some(rule) => bulk::rules::break_rule_everywhere(rule),
+                None => {
+                    eprintln!("there is no rule '{name}' of bulk operations");
                     std::process::abort();
                 }
             }

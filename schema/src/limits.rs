@@ -3,6 +3,7 @@
 
 mod audit;
 mod backfill;
+mod bulk;
 mod callers;
 mod cluster;
 mod graph;
@@ -11,6 +12,7 @@ mod outbox;
 
 pub use audit::*;
 pub use backfill::*;
+pub use bulk::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;

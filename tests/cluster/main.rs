@@ -4,6 +4,7 @@
 mod admin;
 mod audit;
 mod backfill;
+mod bulk;
 mod claims;
 mod clocks;
 mod dag;

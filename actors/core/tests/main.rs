@@ -5,6 +5,7 @@
 mod attempts;
 mod backfill;
 mod backfill_world;
+mod bulk;
 mod checkers;
 mod claims;
 mod cron_clock_changes;

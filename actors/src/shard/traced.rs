@@ -218,6 +218,7 @@ impl Shard {
                 | Event::HookFailed { .. }
                 | Event::GraphChanged { .. }
                 | Event::BackfillChanged { .. }
+                | Event::BulkChanged { .. }
                 | Event::Audited { .. } => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     error::ApiError,
-    ids::{BackfillId, JobId, RunId},
+    ids::{BackfillId, BulkId, JobId, RunId},
 };
 
 /// What a request is about.
@@ -11,6 +11,7 @@ pub enum Subject {
     Job,
     Run,
     Backfill,
+    Bulk,
     Tenant,
     Node,
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).
@@ -23,6 +24,7 @@ pub trait Parts {
     fn job(&self) -> Result<JobId, ApiError>;
     fn run(&self) -> Result<RunId, ApiError>;
     fn backfill(&self) -> Result<BackfillId, ApiError>;
+    fn bulk(&self) -> Result<BulkId, ApiError>;
     fn tenant(&self) -> String;
     fn node(&self) -> String;
 }
@@ -33,6 +35,7 @@ pub enum About<'a> {
     Job(JobId),
     Run(RunId),
     Backfill(BackfillId),
+    Bulk(BulkId),
     Tenant(&'a str),
     Node(&'a str),
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).

@@ -5,8 +5,8 @@ use super::{
     entries::{form, key_field, operations},
     forms,
     refusals::{
-        ALONE, BAD_APPLY, BAD_BACKFILL, BAD_BACKFILL_CHANGE, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST,
-        BAD_PREVIEW, BAD_RETRY, BAD_RUN_CHANGE, BAD_SPEC, BAD_TRIGGER,
+        ALONE, BAD_APPLY, BAD_BACKFILL, BAD_BACKFILL_CHANGE, BAD_BODY, BAD_BULK, BAD_BULK_CHANGE, BAD_CORDON,
+        BAD_JOB_CHANGE, BAD_LIST, BAD_PREVIEW, BAD_RETRY, BAD_RUN_CHANGE, BAD_SPEC, BAD_TRIGGER,
     },
     row::HttpInput,
 };
@@ -17,7 +17,9 @@ use crate::{
     error::ErrorCode as E,
     job::{JobSpec, JobView},
     rpc::{
-        calls::{BackfillCall, CreateCall, DagCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
+        calls::{
+            BackfillCall, BulkCall, CreateCall, DagCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall,
+        },
         hello::ItemResult,
     },
     view::{
@@ -25,6 +27,7 @@ use crate::{
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RetryBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
+        bulk::{BulkBody, BulkView},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -181,6 +184,41 @@ operations! {
         cli: Ok("backfill resume"), http: Ok(Http::post("/api/v1/backfills/{backfillId}/resume").optional_body()),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
         errors: BAD_BACKFILL_CHANGE,
+    }
+
+    /// Pause, resume, trigger or delete all jobs that a filter names, or cancel, retry or redrive all its runs; with dryRun only count them.
+    BulkCreate = "bulk.create": BulkBody => BulkView {
+        cli: Ok("bulk pause"), http: Ok(Http::post("/api/v1/bulk").accepted()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::List,
+        errors: BAD_BULK,
+    }
+
+    /// Bulk operations, the newest first.
+    BulkList = "bulk.list": TenantPageBody => Page<BulkView> {
+        cli: Ok("bulk list"), http: Ok(Http::get("/api/v1/bulk")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// A bulk operation, with its progress.
+    BulkGet = "bulk.get": BulkCall<NoBody> => BulkView {
+        cli: Ok("bulk get"), http: Ok(Http::get("/api/v1/bulk/{bulkId}")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: &[E::NotFound],
+    }
+
+    /// Begin no further items of a bulk operation; what it has done stays.
+    BulkAbort = "bulk.abort": BulkCall<ReasonBody> => BulkView {
+        cli: Ok("bulk abort"), http: Ok(Http::post("/api/v1/bulk/{bulkId}/abort").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BULK_CHANGE,
+    }
+
+    /// Resume what a bulk operation has paused, or pause what it has resumed, as far as nobody has changed it since.
+    BulkUndo = "bulk.undo": BulkCall<ReasonBody> => BulkView {
+        cli: Ok("bulk undo"), http: Ok(Http::post("/api/v1/bulk/{bulkId}/undo").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BULK_CHANGE,
     }
 
     /// A job's runs, newest first.

@@ -16,7 +16,7 @@ use campanile_schema::{
     ids::RunId,
     job::JobStatus,
     record::RunState,
-    stored::{Sealed, StoredJob, StoredTrigger},
+    stored::{Sealed, StoredJob, StoredTrigger, bulk::BulkMark},
 };
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn queue_again(draft: &mut Draft<'_>, was: Box<WaitingRun>) {
     }
 }
 
-pub(super) fn pause(draft: &mut Draft<'_>, reason: Option<String>) -> Result<Reply, Rejection> {
+pub(super) fn pause(draft: &mut Draft<'_>, reason: Option<String>, bulk: Option<BulkMark>) -> Result<Reply, Rejection> {
     legal(draft, JobStep::Pause)?;
     if draft.job.hot.status == JobStatus::Paused {
         return Ok(Reply::Unchanged);
@@ -103,7 +103,7 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: Option<String>) -> Result<Rep
     let before = standing_reason(draft);
     due::settle(draft, true, before)?;
     let held_before = draft.job.holds_runs();
-    draft.emit(Event::JobPaused { job: draft.job.id, at_ms: draft.ctx.now_ms, reason });
+    draft.emit(Event::JobPaused { job: draft.job.id, at_ms: draft.ctx.now_ms, reason, bulk });
     withdraw(draft, held_before);
     Ok(Reply::Done)
 }
@@ -117,7 +117,7 @@ fn withdraw(draft: &mut Draft<'_>, held_before: bool) {
     }
 }
 
-pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
+pub(super) fn resume(draft: &mut Draft<'_>, bulk: Option<BulkMark>) -> Result<Reply, Rejection> {
     legal(draft, JobStep::Resume)?;
     if draft.job.fires() {
         return Ok(Reply::Unchanged);
@@ -125,7 +125,7 @@ pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
     let reason = standing_reason(draft);
     due::settle(draft, false, reason)?;
     let held_before = draft.job.holds_runs();
-    draft.emit(Event::JobResumed { job: draft.job.id, at_ms: draft.ctx.now_ms });
+    draft.emit(Event::JobResumed { job: draft.job.id, at_ms: draft.ctx.now_ms, bulk });
     if held_before {
         let queued = |open: &&OpenRun| open.state() == RunState::Queued;
         let waiting: Vec<RunId> = draft.job.hot.runs.iter().filter(queued).map(OpenRun::id).collect();

@@ -1,0 +1,75 @@
+//! What a bulk operation does with a job. The job knows which operation paused or resumed it last, so a page that is repeated changes
+//! nothing, and an undo finds what it may change.
+
+use super::{
+    bulk_command::{BulkCommand, BulkStep},
+    effect::Reply,
+    state::HotState,
+};
+use crate::{
+    bulk::rules::{Rule, kept},
+    reject::Rejection,
+};
+use campanile_schema::{error::ErrorCode, job::JobStatus, stored::bulk::BulkMark};
+
+/// What a job is to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Pause(BulkMark),
+    /// It is paused, and gets the mark.
+    Mark(BulkMark),
+    Resume(BulkMark),
+    Delete,
+    /// There is nothing to change.
+    Reply(Outcome),
+}
+
+/// Why there is nothing to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The operation did it before.
+    Done,
+    Unchanged,
+}
+
+impl Outcome {
+    pub fn reply(self) -> Reply {
+        match self {
+            Self::Done => Reply::Done,
+            Self::Unchanged => Reply::Unchanged,
+        }
+    }
+}
+
+/// What a step means for a job.
+///
+/// # Errors
+/// The job was deleted.
+pub fn verdict(hot: &HotState, command: &BulkCommand) -> Result<Verdict, Rejection> {
+    if hot.status == JobStatus::Deleted {
+        return Err(Rejection::new(ErrorCode::NotFound, "the job was deleted"));
+    }
+    let bulk = command.bulk;
+    let mark = BulkMark { bulk, kept: false };
+    let is_own = hot.bulk.is_some_and(|mark| mark.bulk == bulk);
+    let unchanged = Verdict::Reply(Outcome::Unchanged);
+    let repeated = Verdict::Reply(if kept(Rule::RepeatIsDone) { Outcome::Done } else { Outcome::Unchanged });
+    if is_own && matches!(command.step, BulkStep::Pause | BulkStep::Hold | BulkStep::Resume) {
+        return Ok(repeated);
+    }
+    if let Some(undone) = command.undo_of {
+        let is_its = hot.bulk.is_some_and(|mark| mark.bulk == undone && (!mark.kept || !kept(Rule::UndoNotKept)));
+        if !is_its && kept(Rule::UndoOwnOnly) {
+            return Ok(unchanged);
+        }
+    }
+    let paused = hot.status == JobStatus::Paused;
+    Ok(match command.step {
+        BulkStep::Pause | BulkStep::Hold if !paused => Verdict::Pause(mark),
+        BulkStep::Hold => Verdict::Mark(BulkMark { bulk, kept: true }),
+        BulkStep::Resume if !hot.fires() => Verdict::Resume(mark),
+        BulkStep::Pause | BulkStep::Resume => unchanged,
+        BulkStep::DeleteHeld if !(is_own && paused) && kept(Rule::ResumedIsSpared) => unchanged,
+        BulkStep::Delete | BulkStep::DeleteHeld => Verdict::Delete,
+    })
+}
