@@ -198,11 +198,12 @@ fn about_job(job: &mut Job, verb: Verb, call: Call, sent_us: i64, refused: bool)
             unknown_run: line.unknown_run,
             sent_us,
             ack_us: call.ack_us,
-            canceled: false,
+            canceled_us: None,
         })),
         Verb::CancelBackfill => {
             let id = call.backfill.and_then(|line| line.id);
-            job.backfills.iter_mut().filter(|asked| asked.id == id).for_each(|asked| asked.canceled = true);
+            let of_id = job.backfills.iter_mut().filter(|asked| asked.id == id);
+            of_id.for_each(|asked| asked.canceled_us = Some(sent_us));
         }
         Verb::Confirm => {
             let decision = call.decision.unwrap_or(ConfirmDecision::Rerun);

@@ -83,7 +83,7 @@ pub struct AskedBackfill {
     pub sent_us: i64,
     pub ack_us: Option<i64>,
     /// Somebody asked for its cancel.
-    pub canceled: bool,
+    pub canceled_us: Option<i64>,
 }
 
 /// A manual trigger as its caller saw it.

@@ -108,7 +108,7 @@ fn missing(history: &History, job: &Job, back: &[&Run], found: &mut Findings<'_>
         return;
     }
     let has_run: BTreeSet<i64> = back.iter().filter_map(|run| Some(run.logical_time?.0)).collect();
-    for asked in job.backfills.iter().filter(|asked| asked.ack_us.is_some() && !asked.canceled) {
+    for asked in job.backfills.iter().filter(|asked| asked.ack_us.is_some() && asked.canceled_us.is_none()) {
         let wanted = match asked.mode {
             BackfillMode::Missing => |fate: Fate| fate == Fate::Missing,
             BackfillMode::All => |_: Fate| true,

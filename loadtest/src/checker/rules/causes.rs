@@ -47,7 +47,10 @@ fn was_stopped(history: &History, job: &Job, run: &Run, by_us: i64) -> bool {
     let asked = job.canceled.iter().any(|asked| asked.run == run.run_id && asked.sent_us <= by_us);
     let deleted = job.deleted.is_some_and(|(sent_us, _)| sent_us <= by_us);
     let replaces = specs(job, run, by_us).any(|spec| spec.concurrency_policy == ConcurrencyPolicy::Replace);
-    asked || deleted || (replaces && newer_run(history, run, by_us))
+    // With a backfill its open runs are canceled.
+    let of_it = job.backfills.iter().filter(|asked| asked.id.is_some() && asked.id == run.backfill_id);
+    let with_backfill = of_it.filter_map(|asked| asked.canceled_us).any(|sent_us| sent_us <= by_us);
+    asked || deleted || with_backfill || (replaces && newer_run(history, run, by_us))
 }
 
 fn newer_run(history: &History, run: &Run, by_us: i64) -> bool {

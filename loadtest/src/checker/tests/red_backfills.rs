@@ -12,6 +12,7 @@ use campanile_schema::{
     event::{Outcome, SkipReason},
     ids::RunId,
     job::ConcurrencyPolicy,
+    record::RunState,
     stored::backfill::BackfillMode,
     time::Timestamp,
 };
@@ -83,6 +84,30 @@ fn an_instant_that_was_missing_and_has_no_run_is_found() {
         s.world.caller.iter_mut().filter(|l| l.verb == Verb::CancelBackfill).for_each(|l| l.backfill = Some(asked));
     });
     assert!(verdict.green, "{verdict}");
+}
+
+/// The last run of the backfill ended CANCELED before a body, and the backfill itself was canceled so many ms before or after that.
+fn canceled_with_its_backfill(before_ms: i64) -> Verdict {
+    verdict_of(|s| {
+        let run = s.runs[6];
+        s.world.executors.iter_mut().for_each(|(_, lines)| lines.retain(|line| line.run != run));
+        let record = s.world.runs.iter_mut().find(|r| r.run_id.0 == run).unwrap();
+        let ended_ms = record.created_at.0 + 100;
+        (record.state, record.ended_at) = (RunState::Canceled, Some(Timestamp(ended_ms)));
+        record.attempts.clear();
+        (record.started_at, record.executor_id, record.attempt_count) = (None, None, 0);
+        let asked = s.world.backfill(JOB, -50_000, 30_000, 55_500).to_owned();
+        s.world.caller.truncate(s.world.caller.len() - 2);
+        s.world.ask(Verb::CancelBackfill, JOB, ended_ms - T0 - before_ms);
+        s.world.caller.iter_mut().filter(|l| l.verb == Verb::CancelBackfill).for_each(|l| l.backfill = Some(asked));
+    })
+}
+
+#[test]
+fn a_run_that_was_canceled_with_its_backfill_has_a_cause_and_one_canceled_before_has_none() {
+    let verdict = canceled_with_its_backfill(20);
+    assert!(verdict.green, "{verdict}");
+    only(&canceled_with_its_backfill(-500), ViolationKind::EndedWithoutCause);
 }
 
 #[test]
