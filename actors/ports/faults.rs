@@ -1,16 +1,13 @@
 //! Switchable faults for the proofs: fail points at which the process ends itself, and mutations that break a rule on
 //! purpose so that the checkers are seen red. Only with the cargo feature `faults`; a release has none of it.
 //!
-//! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or `CAMPANILE_FAULT=rule:NAME` for a rule
-//! of ownership that is broken, `outbox:NAME` for one of the outbox, `graph:NAME` for a clause of DAGs, `backfill:NAME` for one of
-//! backfills, `hooks:NAME` for one of hooks; several separated by `;`.
+//! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or the name of a rule that is broken with
+//! what it is of ([`RULES`]), such as `backfill:PageFollows`; several separated by `;`.
 
 use campanile_core::{
-    backfill,
-    graph::clauses::{Clause, break_clause_everywhere},
-    hooks,
+    backfill, dispatch, graph, hooks,
     job::{Command, Job},
-    outbox,
+    outbox, ownership,
 };
 use std::{
     sync::{
@@ -82,12 +79,22 @@ pub fn point(name: &str) {
     }
 }
 
+/// Breaks a rule by its name. False: there is none.
+type Break = fn(&str) -> bool;
+
+/// What stands before the names of rules, and what they are of.
+const RULES: [(&str, &str, Break); 6] = [
+    ("rule:", "ownership", ownership::rules::break_by_name),
+    ("outbox:", "the outbox", outbox::rules::break_by_name),
+    ("graph:", "DAGs", graph::clauses::break_by_name),
+    ("backfill:", "backfills", backfill::rules::break_by_name),
+    ("hooks:", "hooks", hooks::rules::break_by_name),
+    ("dispatch:", "matching", dispatch::rules::break_by_name),
+];
+
 /// Switches on what concerns the core; once, at the start of a node.
 pub fn set_in_core() {
-    use campanile_core::{
-        faults,
-        ownership::rules::{Rule, break_rule_everywhere},
-    };
+    use campanile_core::faults;
     for name in faults::Mutation::ALL {
         faults::set(name, mutation(name.name()));
     }
@@ -95,54 +102,13 @@ pub fn set_in_core() {
         faults::ignore_deadlines();
     }
     for setting in settings() {
-        if let Some(name) = setting.strip_prefix("outbox:") {
-            match outbox::Rule::parse(name) {
-                Some(rule) => outbox::rules::break_rule_everywhere(rule),
-                None => {
-                    eprintln!("there is no rule '{name}' of the outbox");
-                    std::process::abort();
-                }
-            }
-            continue;
-        }
-        if let Some(name) = setting.strip_prefix("graph:") {
-            match Clause::parse(name) {
-                Some(clause) => break_clause_everywhere(clause),
-                None => {
-                    eprintln!("there is no clause '{name}' of DAGs");
-                    std::process::abort();
-                }
-            }
-            continue;
-        }
-        if let Some(name) = setting.strip_prefix("backfill:") {
-            match backfill::Rule::parse(name) {
-                Some(rule) => backfill::rules::break_rule_everywhere(rule),
-                None => {
-                    eprintln!("there is no rule '{name}' of backfills");
-                    std::process::abort();
-                }
-            }
-            continue;
-        }
-        if let Some(name) = setting.strip_prefix("hooks:") {
-            match hooks::Rule::parse(name) {
-                Some(rule) => hooks::rules::break_rule_everywhere(rule),
-                None => {
-                    eprintln!("there is no rule '{name}' of hooks");
-                    std::process::abort();
-                }
-            }
-            continue;
-        }
-        let Some(name) = setting.strip_prefix("rule:") else { continue };
-        match Rule::parse(name) {
-            Some(rule) => break_rule_everywhere(rule),
-            // One that is not there would prove nothing.
-            None => {
-                eprintln!("there is no rule '{name}' of ownership");
-                std::process::abort();
-            }
+        let of = RULES.iter().find_map(|(prefix, what, breaks)| Some((what, breaks, setting.strip_prefix(prefix)?)));
+        // One that is not there would prove nothing.
+        if let Some((what, breaks, name)) = of
+            && !breaks(name)
+        {
+            eprintln!("there is no rule '{name}' of {what}");
+            std::process::abort();
         }
     }
 }

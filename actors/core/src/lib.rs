@@ -8,6 +8,7 @@
 pub mod action;
 pub mod agreement;
 pub mod backfill;
+mod breakable;
 pub mod clock;
 pub mod cron;
 pub mod dispatch;

@@ -3,7 +3,7 @@
 
 use crate::dag_world::{DAG, FLAW, Flaw, World, graph};
 use campanile_core::{
-    graph::clauses::{Clause, break_clause},
+    graph::clauses::{Clause, break_rule},
     job::{Command, Context, Ids, OpenRun, Reply, decide_next},
 };
 use campanile_schema::{
@@ -120,9 +120,9 @@ fn what_is_wrong_is_seen() {
         Clause::PendingStarts,
     ];
     let unseen = clauses.into_iter().filter(|clause| {
-        break_clause(Some(*clause));
+        break_rule(Some(*clause));
         let is_seen = seen();
-        break_clause(None);
+        break_rule(None);
         !is_seen
     });
     let unseen: Vec<Clause> = unseen.collect();

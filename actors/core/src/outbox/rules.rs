@@ -1,213 +1,113 @@
 //! The rules of the outbox by name, so that its model can break each one and see the consequence.
 
-/// One rule. Where the shell keeps it, this says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// A message is in the frame of the decision that causes it. Kept by the shell.
-    SentInTheFrame,
-    /// It leaves the node only when that frame is durable. Kept by the shell.
-    SendWhenDurable,
-    /// It is settled by its receiver's answer, not by having been sent.
-    SettleOnAnswer,
-    /// An answer settles the messages that it names, and no others.
-    SettleOnlyNamed,
-    /// A `Deliver` without an answer is sent again.
-    RepeatUnanswered,
-    /// After a restart or a move the state says what is owed.
-    OweAfterRestart,
-    /// One `Deliver` is under way for each pair of shards.
-    OneUnderWay,
-    /// A node has a limited number of them under way.
-    WindowOfNode,
-    /// A `Deliver` has a limited size.
-    DeliverBytes,
-    /// A message that must wait holds up no other.
-    LaterHoldsNoOthers,
-    /// Repeats wait longer and longer, and as long as the receiver asks for.
-    BackOff,
-    /// A message is sent for a day at most, also after its sender was away.
-    DayLimit,
-    /// A message that is given up is recorded with its reason.
-    FailureIsRecorded,
-    /// What the receiver cannot read or what makes it panic is given up after twenty tries.
-    PoisonedAfterTries,
-    /// Messages of a shard are limited in count.
-    RoomCount,
-    /// ... and in bytes.
-    RoomBytes,
-    /// Hooks of a shard are limited.
-    HookRoom,
-    /// ... and for one destination.
-    HookRoomOfOne,
-    /// A tenant has a quarter of each at most.
-    TenantPart,
-    /// An END always has room: it was reserved with the child.
-    EndsHaveRoom,
-    /// The children whose ENDs a shard will owe are limited.
-    EndRoomIsReserved,
-    /// A hook without room is recorded.
-    DropIsRecorded,
-    /// A `Settled` event has at most a batch, and waits for a second at most.
-    SettleInBatches,
-    /// A message may be sent again by hand only while its key lives.
-    ByHandWithinKey,
+use crate::breakable::breakable;
 
-    /// The receiver acts once for each key.
-    IdempotentByKey,
-    /// It answers when what it made is durable. Kept by the shell.
-    AnswerWhenDurable,
-    /// Also to the repeat of a message whose run is not durable yet. Kept by the shell.
-    RepeatWaitsToo,
-    /// Also that it refuses. Kept by the shell.
-    RefuseWhenDurable,
-    /// A look-up of a key that is too old is made again.
-    LookUpIsFresh,
-    /// Memory keeps a key for longer than a look-up counts.
-    KeyOutlivesLookUp,
-    /// A look-up counts only for the epoch in which it was made.
-    LookUpOfThisEpoch,
-    /// The owner of a shard knows the keys that the view does not show yet. Kept by the shell.
-    UnshownKeysRebuilt,
-    /// Key rows live for two days after the end of their runs, whatever retention says.
-    KeyRowsLive,
-    /// The run that has the key must be of the source that the message makes.
-    SourceIsChecked,
-    /// Callers' keys cannot look like those of messages.
-    CallersKeysAreOthers,
-    /// A message makes runs of its own tenant only.
-    TenantIsChecked,
-    /// The key of a compensation has no generation: a second failure does not undo twice.
-    CompensationOnce,
-    /// The key of any other hook has one.
-    HookPerGeneration,
-    /// A job that was created after the message was decided is another one than that which it meant.
-    NewerJobIsAnother,
-    /// A shard whose mailbox is half full takes none.
-    HalfFullIsLater,
-    /// Taking a message needs no room in the receiver's own outbox.
-    TakeWithoutRoom,
-    /// A kind that the receiver does not know waits until a release does.
-    UnknownKindWaits,
-    /// A `Deliver` that waited on its way for long is not taken.
-    StaleIsLater,
-    /// The chain of messages is limited.
-    DepthIsChecked,
+breakable! {
+    /// One rule. Where the shell keeps it, this says so.
+    pub enum Rule {
+        /// A message is in the frame of the decision that causes it. Kept by the shell.
+        SentInTheFrame,
+        /// It leaves the node only when that frame is durable. Kept by the shell.
+        SendWhenDurable,
+        /// It is settled by its receiver's answer, not by having been sent.
+        SettleOnAnswer,
+        /// An answer settles the messages that it names, and no others.
+        SettleOnlyNamed,
+        /// A `Deliver` without an answer is sent again.
+        RepeatUnanswered,
+        /// After a restart or a move the state says what is owed.
+        OweAfterRestart,
+        /// One `Deliver` is under way for each pair of shards.
+        OneUnderWay,
+        /// A node has a limited number of them under way.
+        WindowOfNode,
+        /// A `Deliver` has a limited size.
+        DeliverBytes,
+        /// A message that must wait holds up no other.
+        LaterHoldsNoOthers,
+        /// Repeats wait longer and longer, and as long as the receiver asks for.
+        BackOff,
+        /// A message is sent for a day at most, also after its sender was away.
+        DayLimit,
+        /// A message that is given up is recorded with its reason.
+        FailureIsRecorded,
+        /// What the receiver cannot read or what makes it panic is given up after twenty tries.
+        PoisonedAfterTries,
+        /// Messages of a shard are limited in count.
+        RoomCount,
+        /// ... and in bytes.
+        RoomBytes,
+        /// Hooks of a shard are limited.
+        HookRoom,
+        /// ... and for one destination.
+        HookRoomOfOne,
+        /// A tenant has a quarter of each at most.
+        TenantPart,
+        /// An END always has room: it was reserved with the child.
+        EndsHaveRoom,
+        /// The children whose ENDs a shard will owe are limited.
+        EndRoomIsReserved,
+        /// A hook without room is recorded.
+        DropIsRecorded,
+        /// A `Settled` event has at most a batch, and waits for a second at most.
+        SettleInBatches,
+        /// A message may be sent again by hand only while its key lives.
+        ByHandWithinKey,
 
-    /// A restore marks what is owed.
-    RestoreMarks,
-    /// Messages of runs that are older than the restore, or that a marked message made, are marked too.
-    MarkIsInherited,
-    /// The run of a marked message waits for a person if its job is not idempotent.
-    MarkedAsks,
-    /// The day of a restored message begins anew.
-    DayAfterRestore,
-    /// Key rows of a restored store live two days from the restore on.
-    KeysAfterRestore,
-    /// A migration moves a message to the shard of the slot that sent it.
-    MigrateBySlot,
-    /// ... under a new number.
-    MigrateNewIds,
-}
+        /// The receiver acts once for each key.
+        IdempotentByKey,
+        /// It answers when what it made is durable. Kept by the shell.
+        AnswerWhenDurable,
+        /// Also to the repeat of a message whose run is not durable yet. Kept by the shell.
+        RepeatWaitsToo,
+        /// Also that it refuses. Kept by the shell.
+        RefuseWhenDurable,
+        /// A look-up of a key that is too old is made again.
+        LookUpIsFresh,
+        /// Memory keeps a key for longer than a look-up counts.
+        KeyOutlivesLookUp,
+        /// A look-up counts only for the epoch in which it was made.
+        LookUpOfThisEpoch,
+        /// The owner of a shard knows the keys that the view does not show yet. Kept by the shell.
+        UnshownKeysRebuilt,
+        /// Key rows live for two days after the end of their runs, whatever retention says.
+        KeyRowsLive,
+        /// The run that has the key must be of the source that the message makes.
+        SourceIsChecked,
+        /// Callers' keys cannot look like those of messages.
+        CallersKeysAreOthers,
+        /// A message makes runs of its own tenant only.
+        TenantIsChecked,
+        /// The key of a compensation has no generation: a second failure does not undo twice.
+        CompensationOnce,
+        /// The key of any other hook has one.
+        HookPerGeneration,
+        /// A job that was created after the message was decided is another one than that which it meant.
+        NewerJobIsAnother,
+        /// A shard whose mailbox is half full takes none.
+        HalfFullIsLater,
+        /// Taking a message needs no room in the receiver's own outbox.
+        TakeWithoutRoom,
+        /// A kind that the receiver does not know waits until a release does.
+        UnknownKindWaits,
+        /// A `Deliver` that waited on its way for long is not taken.
+        StaleIsLater,
+        /// The chain of messages is limited.
+        DepthIsChecked,
 
-impl Rule {
-    pub const ALL: [Self; 51] = [
-        Self::SentInTheFrame,
-        Self::SendWhenDurable,
-        Self::SettleOnAnswer,
-        Self::SettleOnlyNamed,
-        Self::RepeatUnanswered,
-        Self::OweAfterRestart,
-        Self::OneUnderWay,
-        Self::WindowOfNode,
-        Self::DeliverBytes,
-        Self::LaterHoldsNoOthers,
-        Self::BackOff,
-        Self::DayLimit,
-        Self::FailureIsRecorded,
-        Self::PoisonedAfterTries,
-        Self::RoomCount,
-        Self::RoomBytes,
-        Self::HookRoom,
-        Self::HookRoomOfOne,
-        Self::TenantPart,
-        Self::EndsHaveRoom,
-        Self::EndRoomIsReserved,
-        Self::DropIsRecorded,
-        Self::SettleInBatches,
-        Self::ByHandWithinKey,
-        Self::IdempotentByKey,
-        Self::AnswerWhenDurable,
-        Self::RepeatWaitsToo,
-        Self::RefuseWhenDurable,
-        Self::LookUpIsFresh,
-        Self::KeyOutlivesLookUp,
-        Self::LookUpOfThisEpoch,
-        Self::UnshownKeysRebuilt,
-        Self::KeyRowsLive,
-        Self::SourceIsChecked,
-        Self::CallersKeysAreOthers,
-        Self::TenantIsChecked,
-        Self::CompensationOnce,
-        Self::HookPerGeneration,
-        Self::NewerJobIsAnother,
-        Self::HalfFullIsLater,
-        Self::TakeWithoutRoom,
-        Self::UnknownKindWaits,
-        Self::StaleIsLater,
-        Self::DepthIsChecked,
-        Self::RestoreMarks,
-        Self::MarkIsInherited,
-        Self::MarkedAsks,
-        Self::DayAfterRestore,
-        Self::KeysAfterRestore,
-        Self::MigrateBySlot,
-        Self::MigrateNewIds,
-    ];
-}
-
-/// Whether a rule is kept: always, but where a test breaks it on purpose.
-#[cfg(not(feature = "faults"))]
-pub const fn kept(_: Rule) -> bool {
-    true
-}
-
-#[cfg(feature = "faults")]
-pub use broken::{break_rule, break_rule_everywhere, kept};
-
-#[cfg(feature = "faults")]
-mod broken {
-    use super::Rule;
-    use std::{
-        cell::Cell,
-        sync::atomic::{AtomicU64, Ordering},
-    };
-
-    thread_local! {
-        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
-    }
-
-    /// Rules that the whole process breaks, one bit each: a node, told by its environment.
-    static BROKEN_BY_ALL: AtomicU64 = AtomicU64::new(0);
-
-    impl Rule {
-        /// By its name here.
-        pub fn parse(name: &str) -> Option<Self> {
-            Self::ALL.into_iter().find(|rule| format!("{rule:?}") == name)
-        }
-    }
-
-    /// Breaks a rule in the whole process.
-    pub fn break_rule_everywhere(rule: Rule) {
-        BROKEN_BY_ALL.fetch_or(1 << rule as u64, Ordering::Relaxed);
-    }
-
-    /// Breaks one rule, for this thread only: tests of different rules run side by side.
-    pub fn break_rule(rule: Option<Rule>) {
-        BROKEN.set(rule);
-    }
-
-    /// Whether a rule is kept: always, but where a test breaks it on purpose.
-    pub fn kept(rule: Rule) -> bool {
-        BROKEN.get() != Some(rule) && BROKEN_BY_ALL.load(Ordering::Relaxed) & (1 << rule as u64) == 0
+        /// A restore marks what is owed.
+        RestoreMarks,
+        /// Messages of runs that are older than the restore, or that a marked message made, are marked too.
+        MarkIsInherited,
+        /// The run of a marked message waits for a person if its job is not idempotent.
+        MarkedAsks,
+        /// The day of a restored message begins anew.
+        DayAfterRestore,
+        /// Key rows of a restored store live two days from the restore on.
+        KeysAfterRestore,
+        /// A migration moves a message to the shard of the slot that sent it.
+        MigrateBySlot,
+        /// ... under a new number.
+        MigrateNewIds,
     }
 }

@@ -214,12 +214,12 @@ fn results_are_bounded() {
 #[cfg(feature = "faults")]
 #[test]
 fn results_without_bounds_are_found_out() {
-    use campanile_core::graph::clauses::{Clause, break_clause};
-    break_clause(Some(Clause::NodeResultLimit));
+    use campanile_core::graph::clauses::{Clause, break_rule};
+    break_rule(Some(Clause::NodeResultLimit));
     let one = one_result(limits::NODE_RESULT_BYTES + 1);
-    break_clause(Some(Clause::RunResultLimit));
+    break_rule(Some(Clause::RunResultLimit));
     let (_, many) = many_results();
-    break_clause(None);
+    break_rule(None);
     assert_eq!((one, many), (NodeState::Success, NodeState::Success), "broken on purpose, and no test saw it");
 }
 

@@ -3,7 +3,7 @@
 #![cfg(feature = "faults")]
 
 use super::{explore::play, plan::Plan};
-use campanile_core::graph::clauses::{Clause, break_clause};
+use campanile_core::graph::clauses::{Clause, break_rule};
 
 /// Seeds that are tried at most.
 const SEEDS: u64 = 20_000;
@@ -15,9 +15,9 @@ pub const TOLD: [Clause; 2] = [Clause::NodeResultLimit, Clause::RunResultLimit];
 fn found(clause: Clause) -> Option<(u64, String)> {
     for seed in 0..SEEDS {
         let plan = Plan::new(seed);
-        break_clause(Some(clause));
+        break_rule(Some(clause));
         let violation = play(&plan).violation;
-        break_clause(None);
+        break_rule(None);
         if let Some(violation) = violation {
             assert_eq!(play(&plan).violation, None, "with the clause kept");
             return Some((seed, format!("{violation:?}")));
