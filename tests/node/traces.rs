@@ -18,7 +18,7 @@ use campanile_schema::{
 };
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
 };
 
@@ -127,6 +127,28 @@ async fn a_trace_has_the_whole_way_of_a_run_and_its_bodies_know_their_place() {
     assert_eq!(find(&all, "run flaky").error, None, "it succeeded in the end");
     let view = node.scheduler().run(run).await.unwrap();
     assert_eq!(view.trace_id, Some(trace.to_string()));
+    executor.drain(std::time::Duration::from_secs(2)).await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_generation_of_a_run_has_a_span_of_its_own() {
+    let spans = Spans::default();
+    let tracer = spans.tracer(0);
+    let node = traced(&tracer).await;
+    let (executor, _) = executor(&node, &tracer);
+    let job = created(&node, "broken", 1).await;
+    let run = triggered_over_http(&node, job, CALLER).await;
+    assert_eq!(ended(&node, run).await, RunState::Failed);
+    node.scheduler().retry_run(run, false, None).await.unwrap();
+    assert_eq!(ended(&node, run).await, RunState::Failed);
+    let of = |part: &str| -> Vec<Span> {
+        spans.of(caller().trace).into_iter().filter(|span| span.name.starts_with(part)).collect()
+    };
+    eventually("both have ended", || async { (of("run ").len() == 2 && of("attempt ").len() == 2).then_some(()) }).await;
+    let runs: BTreeSet<_> = of("run ").iter().map(|span| span.context.span).collect();
+    let above: BTreeSet<_> = of("attempt ").iter().map(|span| span.parent.unwrap()).collect();
+    assert_eq!((runs.len(), above), (2, runs), "each attempt belongs to its generation");
     executor.drain(std::time::Duration::from_secs(2)).await;
     node.stop().await;
 }
