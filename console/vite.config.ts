@@ -28,7 +28,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["tests/browser/*.test.ts"],
-          globalSetup: "tests/browser/setup.ts",
+          globalSetup: "tests/browser/support/setup.ts",
           fileParallelism: false,
           testTimeout: 90_000,
           hookTimeout: 60_000,

@@ -66,8 +66,9 @@ export async function cancelRun(runId: number, reason?: string) {
   await ofRun(runId);
 }
 
-export async function retryRun(runId: number, reason?: string) {
-  await good(api.POST("/api/v1/runs/{runId}/retry", { params: run(runId), body: because(reason) }));
+/** `force`: also if its compensation was started. */
+export async function retryRun(runId: number, reason?: string, force = false) {
+  await good(api.POST("/api/v1/runs/{runId}/retry", { params: run(runId), body: { ...because(reason), force } }));
   await ofRun(runId);
 }
 
@@ -86,12 +87,16 @@ export async function confirmRun(runId: number, decision: Schemas["ConfirmDecisi
   await ofRun(runId);
 }
 
-export async function redrive(runId: number, reason?: string) {
-  await good(api.POST("/api/v1/dead-letters/{runId}/redrive", { params: run(runId), body: because(reason) }));
+/** `force`: also if its compensation was started. */
+export async function redrive(runId: number, reason?: string, force = false) {
+  const body = { ...because(reason), force };
+  await good(api.POST("/api/v1/dead-letters/{runId}/redrive", { params: run(runId), body }));
+  await ofRun(runId);
 }
 
 export async function discard(runId: number, reason?: string) {
   await good(api.POST("/api/v1/dead-letters/{runId}/discard", { params: run(runId), body: because(reason) }));
+  await ofRun(runId);
 }
 
 export async function resend(runId: number, reason?: string) {

@@ -23,6 +23,12 @@ export const client = new QueryClient({
   },
 });
 
+/** Lists are read from their first page on; each page names the next one. */
+const FROM_THE_FIRST_PAGE = {
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (page: { nextPageToken?: string | null }) => page.nextPageToken ?? undefined,
+};
+
 export interface JobsFilter {
   text?: string;
   status?: "ENABLED" | "PAUSED" | "DELETED";
@@ -47,8 +53,7 @@ export const jobsQuery = (filter: JobsFilter) =>
           params: { query: { ...jobQueryOf(filter), pageSize: LIST_PAGE, pageToken: pageParam } },
         }),
       ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextPageToken ?? undefined,
+    ...FROM_THE_FIRST_PAGE,
     refetchInterval: SLOW_MS,
   });
 
@@ -69,8 +74,7 @@ export const runsOfJobQuery = (jobId: number) =>
           params: { path: { jobId }, query: { pageSize: LIST_PAGE, pageToken: pageParam } },
         }),
       ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextPageToken ?? undefined,
+    ...FROM_THE_FIRST_PAGE,
     refetchInterval: SLOW_MS,
   });
 
@@ -124,8 +128,7 @@ export const allRunsQuery = ({ tenant, job, ...filter }: RunsFilter) =>
           params: { query: { ...filter, tenantId: tenant, jobId: job, pageSize: LIST_PAGE, pageToken: pageParam } },
         }),
       ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextPageToken ?? undefined,
+    ...FROM_THE_FIRST_PAGE,
     // Whoever has read further sees what was there.
     refetchInterval: (query) => ((query.state.data?.pages.length ?? 1) <= LIVE_PAGES ? FAST_MS : false),
   });
@@ -176,8 +179,7 @@ export const lettersQuery = (cause: string | undefined, tenant?: string) =>
     queryKey: ["deadLetters", "of", cause, tenant],
     queryFn: ({ pageParam, signal }) =>
       good(api.GET("/api/v1/dead-letters", { signal, ...lettersPage(cause, tenant, LIST_PAGE, pageParam) })),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextPageToken ?? undefined,
+    ...FROM_THE_FIRST_PAGE,
     refetchInterval: SLOW_MS,
   });
 
@@ -299,7 +301,6 @@ export const auditQuery = (filter: AuditFilter) =>
           params: { query: { ...auditParams(filter), pageSize: LIST_PAGE, pageToken: pageParam } },
         }),
       ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextPageToken ?? undefined,
+    ...FROM_THE_FIRST_PAGE,
     refetchInterval: SLOW_MS,
   });

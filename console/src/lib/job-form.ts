@@ -1,6 +1,7 @@
 // The form of a job: its fields as a person edits them, and the way from and to a definition. What the form does not know stays as it is.
 import * as v from "valibot";
 import type { Schemas } from "../api/client";
+import { localField } from "./time";
 
 export type Spec = Schemas["JobSpec"];
 
@@ -28,6 +29,17 @@ export function parsePairs(text: string): { map: Record<string, string>; wrong: 
   return { map, wrong };
 }
 
+/** Hooks of each kind that a job may have. */
+const HOOKS = 4;
+const HOOK_KINDS = ["onFailure", "onTimeout", "onDeadLetter", "onSuccess"] as const;
+
+/** Names of jobs with commas between them. */
+const namesIn = (text: string) =>
+  text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+
 export const isJsonObject = (text: string) => {
   if (text.trim() === "") return true;
   try {
@@ -43,6 +55,10 @@ const pairs = v.pipe(
   v.check((text) => parsePairs(text).wrong.length === 0, "pairs"),
 );
 const json = v.pipe(v.string(), v.check(isJsonObject, "json"));
+const jobs = v.pipe(
+  v.string(),
+  v.check((text) => namesIn(text).length <= HOOKS, "hooks"),
+);
 const line = v.pipe(v.string(), v.maxLength(256, "long"));
 const whole = (least: number) => v.pipe(v.number("number"), v.integer("number"), v.minValue(least, "number"));
 const seconds = v.pipe(v.number("number"), v.minValue(0, "number"));
@@ -95,7 +111,10 @@ export const schema = v.pipe(
     idempotent: v.boolean(),
     deadLetter: v.boolean(),
     priority: v.pipe(whole(0), v.maxValue(1000, "number")),
-    onFailure: v.string(),
+    onFailure: jobs,
+    onTimeout: jobs,
+    onDeadLetter: jobs,
+    onSuccess: jobs,
   }),
   v.forward(
     v.check((form) => form.type !== "CRON" || form.expr.trim() !== "", "required"),
@@ -161,14 +180,6 @@ export const blank: Spec = {
   resources: { cpu: 0.1, memoryMb: 64, storageMb: 0 },
 } as Spec;
 
-/** `2026-02-24T09:00` in the zone of the viewer, for a field of the browser. */
-export function localField(instant: string | null | undefined): string {
-  if (!instant) return "";
-  const at = new Date(instant);
-  const two = (value: number) => String(value).padStart(2, "0");
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-}
-
 export function formOf(spec: Spec): Form {
   const { trigger } = spec;
   const action = spec.action ?? { kind: "HANDLER" as const, name: spec.name };
@@ -225,7 +236,10 @@ export function formOf(spec: Spec): Form {
     idempotent: spec.idempotent ?? true,
     deadLetter: spec.deadLetter ?? true,
     priority: spec.priority ?? 100,
-    onFailure: spec.hooks?.onFailure?.[0]?.job ?? "",
+    onFailure: hookNames(spec, "onFailure"),
+    onTimeout: hookNames(spec, "onTimeout"),
+    onDeadLetter: hookNames(spec, "onDeadLetter"),
+    onSuccess: hookNames(spec, "onSuccess"),
   };
 }
 
@@ -321,10 +335,6 @@ function bodyOf(text: string): unknown {
 
 export function specOf(form: Form, base: Spec): Spec {
   const secretParams = parsePairs(form.secretParams).map;
-  // The form has the first one; the others stay as they are.
-  const [hook, ...others] = base.hooks?.onFailure ?? [];
-  const named = form.onFailure.trim();
-  const first = named === "" ? [] : [{ ...(hook?.job === named ? hook : {}), job: named }];
   const spec = {
     ...(form.kind === "DAG" && base.action?.kind !== "DAG" ? withoutAttempts(base) : base),
     name: form.name.trim(),
@@ -340,9 +350,26 @@ export function specOf(form: Form, base: Spec): Spec {
     labels: parsePairs(form.labels).map,
     ...(form.kind === "DAG" ? {} : attemptsOf(form, base)),
     concurrencyPolicy: form.concurrencyPolicy,
-    hooks: { ...base.hooks, onFailure: [...first, ...others] },
+    hooks: { ...base.hooks, ...hooksOf(form, base) },
   };
   return trimmed(spec) as Spec;
+}
+
+const hookNames = (spec: Spec, kind: (typeof HOOK_KINDS)[number]) =>
+  (spec.hooks?.[kind] ?? []).map((hook) => hook.job).join(", ");
+
+/** The form has names only: a hook that is still named keeps its params and whether it is a compensation. */
+function hooksOf(form: Form, base: Spec) {
+  return Object.fromEntries(
+    HOOK_KINDS.map((kind) => {
+      const rest = [...(base.hooks?.[kind] ?? [])];
+      const hooks = namesIn(form[kind]).map((job) => {
+        const at = rest.findIndex((hook) => hook.job === job);
+        return at < 0 ? { job } : rest.splice(at, 1)[0];
+      });
+      return [kind, hooks];
+    }),
+  );
 }
 
 /** How and where a body runs. */

@@ -140,3 +140,11 @@ export function amount(value: number): string {
   if (Math.abs(value) < 1_000_000) return new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(value);
   return new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 }).format(value);
 }
+
+/** `2026-02-24T09:00` in the zone of the viewer, for a field of the browser. */
+export function localField(instant: string | null | undefined): string {
+  if (!instant) return "";
+  const at = new Date(instant);
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}

@@ -5,12 +5,12 @@ import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useId, useState } from "react";
 import { dryRunQuery, startBackfill, type Backfill, type BackfillPlan } from "../api/backfills";
 import type { Job } from "../api/client";
-import { localField } from "../lib/job-form";
 import { zoneOf } from "../lib/schedule";
 import { absolute, amount, duration, viewerZone } from "../lib/time";
 import { ActionDialog } from "../ui/dialog";
 import { Failure, Loading } from "../ui/feedback";
 import { Check, Field } from "../ui/field";
+import { InstantInput } from "../ui/instant-input";
 import { Fact, Facts } from "../ui/page";
 import { Segments } from "../ui/segments";
 import { tell } from "../ui/toast";
@@ -57,9 +57,8 @@ export function BackfillDialog({ job, stretch, mode: first = "MISSING", title, o
   const isCurrent = counted.data !== undefined && !counted.isFetching && planText === JSON.stringify(plan);
   const toRun = isCurrent && !counted.error ? counted.data.toRun : 0;
   const zone = zoneOf(job.trigger) ?? "UTC";
-  const change = (name: keyof Stretch, text: string) => {
-    const ms = Date.parse(text);
-    if (Number.isFinite(ms)) setStretch((was) => ({ ...was, [name]: ms }));
+  const change = (name: keyof Stretch, instant: string | undefined) => {
+    if (instant !== undefined) setStretch((was) => ({ ...was, [name]: Date.parse(instant) }));
   };
   return (
     <ActionDialog
@@ -83,22 +82,10 @@ export function BackfillDialog({ job, stretch, mode: first = "MISSING", title, o
           hint={<Trans>In your zone, {viewerZone()}</Trans>}
           error={from > to ? <Trans>The end is before the beginning.</Trans> : undefined}
         >
-          <input
-            className="input"
-            type="datetime-local"
-            step={1}
-            value={localField(plan.from)}
-            onChange={(event) => change("from", event.target.value)}
-          />
+          <InstantInput value={plan.from} onChange={(instant) => change("from", instant)} />
         </Field>
         <Field label={<Trans>To, included</Trans>}>
-          <input
-            className="input"
-            type="datetime-local"
-            step={1}
-            value={localField(plan.to)}
-            onChange={(event) => change("to", event.target.value)}
-          />
+          <InstantInput value={plan.to} onChange={(instant) => change("to", instant)} />
         </Field>
       </div>
       {first !== "REPLAY" && (

@@ -2,16 +2,19 @@
 import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { ChevronRight, Inbox, Trash2 } from "lucide-react";
-import { useMemo, useState } from "react";
+import { Inbox, Trash2 } from "lucide-react";
+import { useState } from "react";
 import { discard, redrive } from "../api/actions";
 import type { DeadLetter, Schemas } from "../api/client";
 import { causesQuery, lettersOf, lettersQuery } from "../api/queries";
 import { amount } from "../lib/time";
 import { BulkDialog } from "../ui/bulk";
 import { Button } from "../ui/button";
+import { CauseRow } from "../ui/causes";
 import { Failure, Loading, Nothing } from "../ui/feedback";
 import { PageHead } from "../ui/page";
+import { readOn, ShowMore, useRows } from "../ui/paging";
+import { RunLink } from "../ui/run-cells";
 import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
 import { Time } from "../ui/time";
@@ -129,33 +132,19 @@ function Group({
   const { t } = useLingui();
   return (
     <li className={`card overflow-hidden ${on ? "border-accent" : ""}`}>
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2 p-3.5">
-        <span className="flex w-16 shrink-0 flex-col gap-1 text-right">
-          <span className="text-lg leading-none font-semibold tabular-nums">{amount(of.count)}</span>
-          <span
-            aria-hidden
-            className="ml-auto h-1 rounded-full bg-bad"
-            style={{ width: `${Math.max(6, (100 * of.count) / most)}%` }}
-          />
-        </span>
-        <button
-          type="button"
-          aria-expanded={on}
-          onClick={onChoose}
-          className="flex min-w-52 flex-1 items-start gap-1.5 text-left"
-        >
-          <ChevronRight
-            aria-hidden
-            className={`mt-0.5 size-4 shrink-0 text-faint transition-transform ${on ? "rotate-90" : ""}`}
-          />
-          <span className="min-w-0">
-            <span className="hostile line-clamp-2 font-medium">{of.reason}</span>
-            <span className="block text-[0.86rem] text-soft">
-              <Plural value={of.jobs} one="# job" other="# jobs" />, <Trans>the newest</Trans> <Time at={of.lastAt} />,{" "}
-              <Trans>the oldest</Trans> <Time at={of.firstAt} />
-            </span>
-          </span>
-        </button>
+      <CauseRow
+        count={of.count}
+        most={most}
+        on={on}
+        onChoose={onChoose}
+        text={of.reason}
+        about={
+          <>
+            <Plural value={of.jobs} one="# job" other="# jobs" />, <Trans>the newest</Trans> <Time at={of.lastAt} />,{" "}
+            <Trans>the oldest</Trans> <Time at={of.firstAt} />
+          </>
+        }
+      >
         <span className="flex gap-2 max-lg:pl-20">
           <Button size="small" onClick={() => onAsk("redrive")}>
             <Inbox aria-hidden className="size-3.5" />{" "}
@@ -165,7 +154,7 @@ function Group({
             <Trash2 aria-hidden className="size-4" />
           </Button>
         </span>
-      </div>
+      </CauseRow>
       {on && <Letters cause={of.cause} tenant={tenant} />}
     </li>
   );
@@ -175,16 +164,12 @@ function Letters({ cause, tenant }: { cause: string; tenant: string | undefined 
   const { t } = useLingui();
   const navigate = useNavigate();
   const letters = useInfiniteQuery(lettersQuery(cause, tenant));
-  const rows = useMemo(() => letters.data?.pages.flatMap((page) => page.items) ?? [], [letters.data]);
+  const rows = useRows(letters.data);
   const columns: Column<DeadLetter>[] = [
     {
       name: "run",
       head: t`Run`,
-      cell: (letter) => (
-        <Link to="/runs/$runId" params={{ runId: letter.runId }} className="link tabular-nums">
-          {letter.runId}
-        </Link>
-      ),
+      cell: (letter) => <RunLink runId={letter.runId} />,
     },
     {
       name: "job",
@@ -221,15 +206,9 @@ function Letters({ cause, tenant }: { cause: string; tenant: string | undefined 
         rows={rows}
         rowKey={(letter) => String(letter.runId)}
         onOpen={(letter) => void navigate({ to: "/runs/$runId", params: { runId: letter.runId } })}
-        onEnd={() => letters.hasNextPage && !letters.isFetchingNextPage && void letters.fetchNextPage()}
+        onEnd={() => readOn(letters)}
       />
-      {letters.hasNextPage && (
-        <div className="flex justify-end border-t border-line p-2">
-          <Button size="small" disabled={letters.isFetchingNextPage} onClick={() => void letters.fetchNextPage()}>
-            <Trans>Show more</Trans>
-          </Button>
-        </div>
-      )}
+      <ShowMore list={letters} className="border-t border-line p-2" />
     </div>
   );
 }

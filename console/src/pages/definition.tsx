@@ -2,13 +2,13 @@
 import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import type { Job, Schemas } from "../api/client";
 import { duration, everySeconds } from "../lib/time";
+import { JobByName } from "../ui/job-name";
 import { Fact, Facts, Section } from "../ui/page";
 import { Tag } from "../ui/state";
 import { Time } from "../ui/time";
-import { Json } from "../ui/json";
+import { Json, SecretNames } from "../ui/json";
 import { DefinedNodes } from "./nodes";
 import { SchedulePreview } from "./preview";
-import { Link } from "@tanstack/react-router";
 
 export default function Definition({ job }: { job: Job }) {
   const { t } = useLingui();
@@ -88,20 +88,6 @@ export default function Definition({ job }: { job: Job }) {
               <Fact name={<Trans>Needs</Trans>}>{t`${job.resources.cpu} CPU, ${job.resources.memoryMb} MiB`}</Fact>
             </>
           )}
-          {(job.hooks?.onFailure?.length ?? 0) > 0 && (
-            <Fact name={<Trans>Started when it fails</Trans>}>
-              {job.hooks!.onFailure!.map((hook, place) => (
-                <Link
-                  key={`${hook.job}-${place}`}
-                  to="/jobs"
-                  search={{ text: hook.job, tenant: job.tenantId }}
-                  className="link hostile mr-2"
-                >
-                  {hook.job}
-                </Link>
-              ))}
-            </Fact>
-          )}
           {Object.keys(job.labels).length > 0 && (
             <Fact name={<Trans>Labels</Trans>} wide>
               <span className="flex flex-wrap gap-1">
@@ -115,6 +101,7 @@ export default function Definition({ job }: { job: Job }) {
           )}
         </Facts>
       </Section>
+      <Hooks job={job} />
       {graph && (
         <Section title={<Plural value={graph.nodes.length} one="# node" other="# nodes" />} flush>
           <DefinedNodes graph={graph} tenant={job.tenantId} />
@@ -126,19 +113,50 @@ export default function Definition({ job }: { job: Job }) {
         </Section>
         <Section title={<Trans>Params</Trans>}>
           <Json value={job.params} empty={<Trans>none</Trans>} />
-          {Object.keys(job.secretParams ?? {}).length > 0 && (
-            <p className="mt-2 flex flex-wrap gap-1 text-soft">
-              <Trans>Secret, never shown:</Trans>
-              {Object.keys(job.secretParams ?? {}).map((name) => (
-                <Tag key={name}>{name}</Tag>
-              ))}
-            </p>
-          )}
+          <SecretNames of={job.secretParams} />
         </Section>
       </div>
       <p className="text-[0.86rem] text-faint">
         <Trans>Created</Trans> <Time at={job.createdAt} />, <Trans>changed</Trans> <Time at={job.updatedAt} />
       </p>
     </>
+  );
+}
+
+/** Jobs that are started when a run ends, by the kind of end. */
+function Hooks({ job }: { job: Job }) {
+  const { t } = useLingui();
+  const kinds = [
+    [t`When a run fails`, job.hooks?.onFailure],
+    [t`When a run times out`, job.hooks?.onTimeout],
+    [t`When a run becomes a dead letter`, job.hooks?.onDeadLetter],
+    [t`When a run succeeds`, job.hooks?.onSuccess],
+  ] as const;
+  const used = kinds.filter(([, hooks]) => (hooks?.length ?? 0) > 0);
+  if (used.length === 0) return null;
+  return (
+    <Section title={<Trans>Jobs that it starts</Trans>}>
+      <Facts>
+        {used.map(([when, hooks]) => (
+          <Fact key={when} name={when}>
+            <ul className="space-y-1">
+              {hooks?.map((hook, place) => (
+                <li key={place}>
+                  <JobByName name={hook.job} tenant={job.tenantId} />{" "}
+                  {hook.compensation && (
+                    <Tag tone="warn">
+                      <Trans>compensation</Trans>
+                    </Tag>
+                  )}
+                  {hook.params != null && Object.keys(hook.params).length > 0 && (
+                    <code className="hostile block text-[0.82rem] text-soft">{JSON.stringify(hook.params)}</code>
+                  )}
+                </li>
+              ))}
+            </ul>
+          </Fact>
+        ))}
+      </Facts>
+    </Section>
   );
 }

@@ -1,6 +1,6 @@
 import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { CircleCheck, RotateCcw } from "lucide-react";
 import { useMemo, useState } from "react";
 import { retryRun } from "../api/actions";
@@ -14,6 +14,7 @@ import { CauseList } from "../ui/causes";
 import { Failure, Loading, Nothing } from "../ui/feedback";
 import { JobName } from "../ui/job-name";
 import { PageHead } from "../ui/page";
+import { RunLink } from "../ui/run-cells";
 import { State, Tag } from "../ui/state";
 import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
@@ -32,11 +33,7 @@ export function Failures() {
     {
       name: "run",
       head: t`Run`,
-      cell: (run) => (
-        <Link to="/runs/$runId" params={{ runId: run.runId }} className="link tabular-nums">
-          {run.runId}
-        </Link>
-      ),
+      cell: (run) => <RunLink runId={run.runId} />,
     },
     { name: "job", head: t`Job`, cell: (run) => <JobName jobId={run.jobId} /> },
     { name: "ended", head: t`Ended`, cell: (run) => <Time at={run.endedAt} /> },

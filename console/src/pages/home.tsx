@@ -14,6 +14,7 @@ import { Failure, Loading } from "../ui/feedback";
 import { JobName } from "../ui/job-name";
 import { Meter } from "../ui/meter";
 import { PageHead, Section } from "../ui/page";
+import { RunLink } from "../ui/run-cells";
 import { Span, Time } from "../ui/time";
 import { Numbers } from "./numbers";
 import { useTroubles } from "./troubles";
@@ -110,9 +111,7 @@ function Running() {
         <ul className="divide-y divide-line" aria-label={t`Running now`}>
           {items.slice(0, SHOWN).map((run) => (
             <li key={run.runId} className="flex flex-wrap items-center gap-x-3 px-4 py-2">
-              <Link to="/runs/$runId" params={{ runId: run.runId }} className="link tabular-nums">
-                {run.runId}
-              </Link>
+              <RunLink runId={run.runId} />
               <span className="min-w-0 flex-1">
                 <JobName jobId={run.jobId} ask />
               </span>

@@ -329,12 +329,6 @@ export function Where({ fields }: { fields: Fields }) {
             <option value="REPLACE">{t`the active run is canceled`}</option>
           </select>
         </Field>
-        <Field
-          label={<Trans>Started when it fails for good</Trans>}
-          hint={<Trans>Name of a job of the same tenant.</Trans>}
-        >
-          <input className="input" spellCheck={false} {...register("onFailure")} />
-        </Field>
         {!isDag && (
           <Field label={<Trans>Priority</Trans>} error={of("priority")} hint={<Trans>0 to 1000, higher first.</Trans>}>
             <input className="input" type="number" min={0} max={1000} {...register("priority", number)} />
@@ -362,6 +356,33 @@ export function Where({ fields }: { fields: Fields }) {
           </Check>
         </div>
       )}
+    </Section>
+  );
+}
+
+/** Jobs that are started when a run ends. Params of hooks and which of them are compensations stay as they are. */
+export function Hooks({ fields: { register, of, values } }: { fields: Fields }) {
+  // A DAG makes no dead letter; those of its nodes belong to their jobs.
+  const isDag = values.kind === "DAG";
+  const hint = <Trans>Names of jobs of the same tenant, with commas between them.</Trans>;
+  return (
+    <Section title={<Trans>Jobs that it starts</Trans>}>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Field label={<Trans>When a run fails</Trans>} hint={hint} error={of("onFailure")}>
+          <input className="input" spellCheck={false} {...register("onFailure")} />
+        </Field>
+        <Field label={<Trans>When a run times out</Trans>} hint={hint} error={of("onTimeout")}>
+          <input className="input" spellCheck={false} {...register("onTimeout")} />
+        </Field>
+        {!isDag && (
+          <Field label={<Trans>When a run becomes a dead letter</Trans>} hint={hint} error={of("onDeadLetter")}>
+            <input className="input" spellCheck={false} {...register("onDeadLetter")} />
+          </Field>
+        )}
+        <Field label={<Trans>When a run succeeds</Trans>} hint={hint} error={of("onSuccess")}>
+          <input className="input" spellCheck={false} {...register("onSuccess")} />
+        </Field>
+      </div>
     </Section>
   );
 }

@@ -16,7 +16,7 @@ import { Failure, Loading } from "../ui/feedback";
 import { PageHead, Section } from "../ui/page";
 import { tell } from "../ui/toast";
 import { Changes } from "./changes";
-import { ForPeople, What, When, Where, type Fields } from "./job-fields";
+import { ForPeople, Hooks, What, When, Where, type Fields } from "./job-fields";
 import { SchedulePreview } from "./preview";
 
 export function NewJob() {
@@ -76,6 +76,8 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
         return t`This is too long.`;
       case "pairs":
         return t`One name=value a line.`;
+      case "hooks":
+        return t`At most four jobs.`;
       case "json":
         return t`Write a JSON object.`;
       case "url":
@@ -138,6 +140,7 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
             <When fields={fields} isNew={!was} />
             <What fields={fields} />
             <Where fields={fields} />
+            <Hooks fields={fields} />
             <ForPeople fields={fields} />
           </div>
           <aside className="xl:sticky xl:top-17">

@@ -2,7 +2,7 @@ import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Copy, MoreHorizontal, Pause, Pencil, Play, RotateCcw, Trash2, Zap } from "lucide-react";
-import { lazy, Suspense, useMemo, useState, type ReactNode } from "react";
+import { lazy, Suspense, useState, type ReactNode } from "react";
 import { deleteJob, pauseJob, resumeJob, retryRun } from "../api/actions";
 import { problemOf, type Job, type Run } from "../api/client";
 import { useChanges } from "../api/live";
@@ -15,11 +15,14 @@ import { Failure, Loading, Nothing } from "../ui/feedback";
 import { LiveSign } from "../ui/live-sign";
 import { Item, Menu } from "../ui/menu";
 import { Fact, Facts, PageHead, Section } from "../ui/page";
-import { sourceText, State, Tag } from "../ui/state";
+import { readOn, ShowMore, useRows } from "../ui/paging";
+import { RunSays, RunSource } from "../ui/run-cells";
+import { State } from "../ui/state";
 import { RunStrip, stateOf } from "../ui/strip";
 import { Table, type Column } from "../ui/table";
 import { Span, Time, TimeInZones } from "../ui/time";
 import { complain, tell } from "../ui/toast";
+import { RunAgainDialog } from "./run-again";
 import { TriggerDialog } from "./trigger";
 
 const Calendar = lazy(() => import("./calendar"));
@@ -245,9 +248,12 @@ function Runs({ job, children }: { job: Job; children: ReactNode }) {
   const { t } = useLingui();
   const navigate = useNavigate();
   const runs = useInfiniteQuery(runsOfJobQuery(job.jobId));
-  const rows = useMemo(() => runs.data?.pages.flatMap((page) => page.items) ?? [], [runs.data]);
+  const rows = useRows(runs.data);
   const zone = zoneOf(job.trigger);
+  const [undone, setUndone] = useState<Run>();
   const retry = async (run: Run) => {
+    // It would do again what its compensation undid: somebody has to insist.
+    if (run.compensated) return setUndone(run);
     try {
       await retryRun(run.runId);
       tell(<Trans>Run {run.runId} runs again.</Trans>);
@@ -302,23 +308,18 @@ function Runs({ job, children }: { job: Job; children: ReactNode }) {
             rows={rows}
             rowKey={(run) => String(run.runId)}
             onOpen={(run) => void navigate({ to: "/runs/$runId", params: { runId: run.runId } })}
-            onEnd={() => runs.hasNextPage && !runs.isFetchingNextPage && void runs.fetchNextPage()}
+            onEnd={() => readOn(runs)}
           />
         )}
       </div>
-      {runs.hasNextPage && (
-        <div className="mt-2 flex justify-end">
-          <Button size="small" disabled={runs.isFetchingNextPage} onClick={() => void runs.fetchNextPage()}>
-            <Trans>Show more</Trans>
-          </Button>
-        </div>
-      )}
+      <ShowMore list={runs} className="mt-2" />
+      {undone && <RunAgainDialog run={undone} how="retry" onClose={() => setUndone(undefined)} />}
     </>
   );
 }
 
 function useRunColumns(zone: string | undefined, retry: (run: Run) => void): Column<Run>[] {
-  const { t, i18n } = useLingui();
+  const { t } = useLingui();
   return [
     { name: "state", head: t`State`, bare: true, cell: (run) => <State of={stateOf(run)} /> },
     {
@@ -336,19 +337,14 @@ function useRunColumns(zone: string | undefined, retry: (run: Run) => void): Col
       name: "source",
       head: t`Source`,
       from: "lg",
-      cell: (run) => <span className="whitespace-nowrap text-soft">{i18n._(sourceText(run.source))}</span>,
+      cell: (run) => <RunSource run={run} />,
     },
     {
       name: "why",
       head: t`What it says`,
       main: true,
       bare: true,
-      cell: (run) => (
-        <span className="hostile line-clamp-2">
-          {run.deadLetter && <Tag tone="bad">{t`dead letter`}</Tag>}{" "}
-          <span className={run.lastError ? "text-bad" : "text-soft"}>{run.lastError ?? run.waitReason ?? ""}</span>
-        </span>
-      ),
+      cell: (run) => <RunSays run={run} />,
     },
     {
       name: "act",

@@ -2,7 +2,7 @@ import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { ClipboardList, Pause, Play, Plus, Trash2, Zap } from "lucide-react";
-import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { useDeferredValue, useEffect, useState } from "react";
 import { deleteJob, newKey, pauseJob, resumeJob, triggerJob } from "../api/actions";
 import { api, good, pulse, type Job } from "../api/client";
 import { jobQueryOf, jobsQuery, LARGEST_PAGE, type JobsFilter } from "../api/queries";
@@ -13,6 +13,7 @@ import { BulkDialog, type BulkAction } from "../ui/bulk";
 import { Button, ButtonLink } from "../ui/button";
 import { Failure, Loading, Nothing } from "../ui/feedback";
 import { PageHead } from "../ui/page";
+import { readOn, ShowMore, useRows } from "../ui/paging";
 import { State, Tag } from "../ui/state";
 import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
@@ -35,7 +36,7 @@ export function Jobs() {
       replace: true,
     });
   const jobs = useInfiniteQuery({ ...jobsQuery(useDeferredValue(filter)), placeholderData: (was) => was });
-  const rows = useMemo(() => jobs.data?.pages.flatMap((page) => page.items) ?? [], [jobs.data]);
+  const rows = useRows(jobs.data);
   const [chosen, setChosen] = useState<Chosen>(NONE);
   const [action, setAction] = useState<"pause" | "resume" | "trigger" | "delete" | undefined>();
   const filterText = JSON.stringify(filter);
@@ -242,7 +243,7 @@ export function Jobs() {
             rowKey={(job) => String(job.jobId)}
             onOpen={(job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.jobId } })}
             selection={{ has, toggle, all: allShown, toggleAll }}
-            onEnd={() => jobs.hasNextPage && !jobs.isFetchingNextPage && void jobs.fetchNextPage()}
+            onEnd={() => readOn(jobs)}
           />
         )}
       </div>
@@ -257,11 +258,7 @@ export function Jobs() {
             {" · "}
             <Trans>answered in {Math.round(pulse.ms)} ms</Trans>
           </span>
-          {jobs.hasNextPage && (
-            <Button size="small" disabled={jobs.isFetchingNextPage} onClick={() => void jobs.fetchNextPage()}>
-              <Trans>Show more</Trans>
-            </Button>
-          )}
+          <ShowMore list={jobs} />
         </div>
       )}
       {action && (

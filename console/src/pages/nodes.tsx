@@ -10,7 +10,9 @@ import { Button } from "../ui/button";
 import { ActionDialog } from "../ui/dialog";
 import { Failure, Loading } from "../ui/feedback";
 import { Check } from "../ui/field";
+import { JobByName } from "../ui/job-name";
 import { Section } from "../ui/page";
+import { RunLink } from "../ui/run-cells";
 import { Segments } from "../ui/segments";
 import { lookOf, State, Tag, TONES } from "../ui/state";
 import { Table, type Column } from "../ui/table";
@@ -151,14 +153,7 @@ function NodeTable({ dag, onAsk }: { dag: DagRun; onAsk: (asked: Asked) => void 
     {
       name: "run",
       head: t`Run`,
-      cell: (node) =>
-        node.runId == null ? (
-          "–"
-        ) : (
-          <Link to="/runs/$runId" params={{ runId: node.runId }} className="link tabular-nums">
-            {node.runId}
-          </Link>
-        ),
+      cell: (node) => (node.runId == null ? "–" : <RunLink runId={node.runId} />),
     },
     {
       name: "rule",
@@ -192,15 +187,6 @@ function NodeTable({ dag, onAsk }: { dag: DagRun; onAsk: (asked: Asked) => void 
     },
   ];
   return <Table label={t`Nodes`} columns={columns} rows={dag.nodes} rowKey={(node) => node.id} keyboard={false} />;
-}
-
-/** Jobs of nodes are known by their names. */
-function JobByName({ name, tenant }: { name: string; tenant: string }) {
-  return (
-    <Link to="/jobs" search={{ text: name, tenant }} className="link hostile">
-      {name}
-    </Link>
-  );
 }
 
 /** When a node runs, and which nodes come before it. */
@@ -241,12 +227,21 @@ function RetryDialog({ run, node, onClose }: { run: Run; node: DagNode; onClose:
     <ActionDialog
       title={t`Run the node ${node.id} again`}
       action={<Trans>Run again</Trans>}
+      canGo={!run.compensated}
       run={(reason) => retryNodes(run.runId, { nodes: [node.id], andAfter, reason })}
       onClose={onClose}
     >
       <p>
         <Trans>What did not run because of this node follows it. What succeeded does not run again.</Trans>
       </p>
+      {run.compensated && (
+        <p className="rounded-lg bg-warn-wash p-3">
+          <Trans>
+            The compensation of the DAG run was started, so its nodes cannot be run again one by one. Run the DAG run
+            again, which asks you first.
+          </Trans>
+        </p>
+      )}
       <Check label={<Trans>And all nodes that come after it, also those that succeeded</Trans>}>
         <input type="checkbox" checked={andAfter} onChange={(event) => setAndAfter(event.target.checked)} />
       </Check>

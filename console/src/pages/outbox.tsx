@@ -1,6 +1,6 @@
 import { Trans, useLingui } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Mail, RotateCcw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { discardMessages, resend } from "../api/actions";
@@ -9,8 +9,9 @@ import { outboxQuery } from "../api/queries";
 import { Button } from "../ui/button";
 import { ActionDialog } from "../ui/dialog";
 import { Failure, Loading, Nothing } from "../ui/feedback";
-import { JobName } from "../ui/job-name";
+import { JobByName, JobName } from "../ui/job-name";
 import { PageHead } from "../ui/page";
+import { RunLink } from "../ui/run-cells";
 import { State, Tag } from "../ui/state";
 import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
@@ -36,21 +37,12 @@ export function Outbox() {
     {
       name: "run",
       head: t`Run`,
-      cell: (message) => (
-        <Link to="/runs/$runId" params={{ runId: message.runId }} className="link tabular-nums">
-          {message.runId}
-        </Link>
-      ),
+      cell: (message) => <RunLink runId={message.runId} />,
     },
     {
       name: "to",
       head: t`To`,
-      cell: (message) =>
-        message.targetJob && (
-          <Link to="/jobs" search={{ text: message.targetJob, tenant: message.tenantId }} className="link hostile">
-            {message.targetJob}
-          </Link>
-        ),
+      cell: (message) => message.targetJob && <JobByName name={message.targetJob} tenant={message.tenantId} />,
     },
     { name: "at", head: t`Decided`, cell: (message) => <Time at={message.decidedAt} /> },
     {

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Ban, CircleCheck, Inbox, Pencil, RotateCcw, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { cancelRun, discard, ofRun, redrive, retryRun } from "../api/actions";
+import { cancelRun, discard } from "../api/actions";
 import { useChanges } from "../api/live";
 import { isFinal, jobQuery, runQuery } from "../api/queries";
 import { zoneOf } from "../lib/schedule";
@@ -11,15 +11,17 @@ import { duration } from "../lib/time";
 import { Button } from "../ui/button";
 import { ActionDialog } from "../ui/dialog";
 import { Failure, Loading } from "../ui/feedback";
-import { Json } from "../ui/json";
+import { Json, SecretNames } from "../ui/json";
 import { LiveSign } from "../ui/live-sign";
 import { Fact, Facts, PageHead, Section } from "../ui/page";
-import { sourceText, State, Tag } from "../ui/state";
+import { RunLink, RunTags } from "../ui/run-cells";
+import { sourceText, State } from "../ui/state";
 import { stateOf } from "../ui/strip";
 import { Span, Time, TimeInZones } from "../ui/time";
 import { tell } from "../ui/toast";
 import { Attempts } from "./attempts";
 import { ConfirmDialog, NeedsPerson, type Decision } from "./decision";
+import { RunAgainDialog } from "./run-again";
 import { TriggerDialog } from "./trigger";
 
 const WhyRun = lazy(() => import("./why").then((page) => ({ default: page.WhyRun })));
@@ -64,11 +66,7 @@ export function RunPage() {
             <span className="text-faint">/</span>
             <span className="tabular-nums">{run.runId}</span>
             <State of={state} />
-            {run.deadLetter && (
-              <Tag tone="bad">
-                <Trans>dead letter</Trans>
-              </Tag>
-            )}
+            <RunTags run={run} />
           </>
         }
         below={
@@ -165,9 +163,7 @@ export function RunPage() {
           )}
           {run.dagRunId != null && (
             <Fact name={<Trans>Node of the DAG run</Trans>}>
-              <Link to="/runs/$runId" params={{ runId: run.dagRunId }} className="link tabular-nums">
-                {run.dagRunId}
-              </Link>
+              <RunLink runId={run.dagRunId} />
             </Fact>
           )}
           {run.nextRetryAt && (
@@ -185,6 +181,11 @@ export function RunPage() {
             )}
           </Fact>
           {run.reason && <Fact name={<Trans>Reason</Trans>}>{run.reason}</Fact>}
+          {run.compensated && (
+            <Fact name={<Trans>Compensation</Trans>}>
+              <Trans>was started, to undo what the run did</Trans>
+            </Fact>
+          )}
           {run.backfillId != null && run.backfillId > 0 && (
             <Fact name={<Trans>Backfill</Trans>}>
               <Link
@@ -252,14 +253,7 @@ export function RunPage() {
       <div className="grid gap-x-4 lg:grid-cols-2">
         <Section title={<Trans>Params</Trans>}>
           <Json value={run.effectiveParams ?? run.params} empty={<Trans>none</Trans>} />
-          {Object.keys(run.secretParams ?? {}).length > 0 && (
-            <p className="mt-2 text-soft">
-              <Trans>Secret, never shown:</Trans>{" "}
-              {Object.keys(run.secretParams ?? {}).map((secret) => (
-                <Tag key={secret}>{secret}</Tag>
-              ))}
-            </p>
-          )}
+          <SecretNames of={run.secretParams} />
           {run.effectiveParams !== undefined && run.params !== undefined && run.params !== null && (
             <details className="mt-2">
               <summary className="text-soft">
@@ -292,39 +286,8 @@ export function RunPage() {
           </p>
         </ActionDialog>
       )}
-      {asked === "retry" && (
-        <ActionDialog
-          title={t`Run ${runId} again`}
-          action={<Trans>Run again</Trans>}
-          run={(reason) => retryRun(runId, reason)}
-          onClose={close}
-        >
-          <p>
-            {isDag ? (
-              <Trans>
-                Nodes that failed or were canceled run again, and what did not run because of them follows. What
-                succeeded does not run again.
-              </Trans>
-            ) : (
-              <Trans>It gets a new generation with all its attempts, and keeps its due instant and params.</Trans>
-            )}
-          </p>
-        </ActionDialog>
-      )}
-      {asked === "redrive" && (
-        <ActionDialog
-          title={t`Redrive run ${runId}`}
-          action={<Trans>Redrive</Trans>}
-          run={async (reason) => {
-            await redrive(runId, reason);
-            await ofRun(runId);
-          }}
-          onClose={close}
-        >
-          <p>
-            <Trans>It leaves the dead letters and runs again, with all its attempts.</Trans>
-          </p>
-        </ActionDialog>
+      {(asked === "retry" || asked === "redrive") && (
+        <RunAgainDialog run={run} how={asked} isDag={isDag} onClose={close} />
       )}
       {asked === "discard" && (
         <ActionDialog
@@ -333,7 +296,6 @@ export function RunPage() {
           action={<Trans>Discard</Trans>}
           run={async (reason) => {
             await discard(runId, reason);
-            await ofRun(runId);
             tell(<Trans>The dead letter is put away. The run stays.</Trans>);
           }}
           onClose={close}

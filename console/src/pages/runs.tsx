@@ -1,28 +1,27 @@
 // Runs of all jobs. What is looked for is in the address, so that every number elsewhere can lead to its runs.
 import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ListChecks, X } from "lucide-react";
-import { useMemo } from "react";
 import { pulse, type Run } from "../api/client";
 import { useChanges } from "../api/live";
 import { allRunsQuery, FAILED, OPEN, WAITING, type RunsFilter } from "../api/queries";
-import { localField } from "../lib/job-form";
 import { amount, viewerZone } from "../lib/time";
 import { useIsOperator } from "../shell";
 import { Button } from "../ui/button";
 import { Failure, Loading, Nothing } from "../ui/feedback";
+import { InstantInput } from "../ui/instant-input";
 import { JobName } from "../ui/job-name";
 import { LiveSign } from "../ui/live-sign";
 import { PageHead } from "../ui/page";
-import { sourceText, State, Tag } from "../ui/state";
+import { readOn, ShowMore, useRows } from "../ui/paging";
+import { RunLink, RunSays, RunSource } from "../ui/run-cells";
+import { SOURCES, sourceText, State } from "../ui/state";
 import { stateOf } from "../ui/strip";
 import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
 import { Span, Time } from "../ui/time";
 import { Filter } from "./jobs";
-
-const SOURCES = ["SCHEDULE", "MANUAL", "BACKFILL", "DAG", "EVENT", "COMPENSATION", "REPLAY"] as const;
 
 export function Runs() {
   const { t, i18n } = useLingui();
@@ -36,7 +35,7 @@ export function Runs() {
     });
   const query = allRunsQuery(filter);
   const runs = useInfiniteQuery(query);
-  const rows = useMemo(() => runs.data?.pages.flatMap((page) => page.items) ?? [], [runs.data]);
+  const rows = useRows(runs.data);
   // The runs of one job are few enough to be watched.
   const isWatched = filter.job !== undefined;
   const { live, problem } = useChanges(isWatched ? `/api/v1/runs/watch?jobId=${filter.job}` : null, [query.queryKey]);
@@ -59,11 +58,7 @@ export function Runs() {
     {
       name: "run",
       head: t`Run`,
-      cell: (run) => (
-        <Link to="/runs/$runId" params={{ runId: run.runId }} className="link tabular-nums">
-          {run.runId}
-        </Link>
-      ),
+      cell: (run) => <RunLink runId={run.runId} />,
     },
     {
       name: "job",
@@ -81,7 +76,7 @@ export function Runs() {
       name: "source",
       head: t`Source`,
       from: "lg",
-      cell: (run) => <span className="whitespace-nowrap text-soft">{i18n._(sourceText(run.source))}</span>,
+      cell: (run) => <RunSource run={run} />,
     },
     {
       name: "executor",
@@ -94,12 +89,7 @@ export function Runs() {
       head: t`What it says`,
       main: true,
       bare: true,
-      cell: (run) => (
-        <span className="hostile line-clamp-2">
-          {run.deadLetter && <Tag tone="bad">{t`dead letter`}</Tag>}{" "}
-          <span className={run.lastError ? "text-bad" : "text-soft"}>{run.lastError ?? run.waitReason ?? ""}</span>
-        </span>
-      ),
+      cell: (run) => <RunSays run={run} />,
     },
   ];
   return (
@@ -137,7 +127,7 @@ export function Runs() {
           onChange={(event) => setFilter({ source: (event.target.value || undefined) as RunsFilter["source"] })}
         >
           <option value="">{t`any source`}</option>
-          {SOURCES.map((source) => (
+          {Object.keys(SOURCES).map((source) => (
             <option key={source} value={source}>
               {i18n._(sourceText(source))}
             </option>
@@ -191,7 +181,7 @@ export function Runs() {
             rows={rows}
             rowKey={(run) => String(run.runId)}
             onOpen={(run) => void navigate({ to: "/runs/$runId", params: { runId: run.runId } })}
-            onEnd={() => runs.hasNextPage && !runs.isFetchingNextPage && void runs.fetchNextPage()}
+            onEnd={() => readOn(runs)}
           />
         )}
       </div>
@@ -206,11 +196,7 @@ export function Runs() {
             {" · "}
             <Trans>answered in {Math.round(pulse.ms)} ms</Trans>
           </span>
-          {runs.hasNextPage && (
-            <Button size="small" disabled={runs.isFetchingNextPage} onClick={() => void runs.fetchNextPage()}>
-              <Trans>Show more</Trans>
-            </Button>
-          )}
+          <ShowMore list={runs} />
         </div>
       )}
     </>
@@ -230,16 +216,7 @@ function Instant({
   return (
     <label className="inline-flex items-center gap-1.5 text-[0.86rem] text-soft" title={viewerZone()}>
       {label}
-      <input
-        className="input w-auto"
-        type="datetime-local"
-        step={1}
-        value={localField(value)}
-        onChange={(event) => {
-          const ms = Date.parse(event.target.value);
-          onChange(Number.isFinite(ms) ? new Date(ms).toISOString() : undefined);
-        }}
-      />
+      <InstantInput className="w-auto" value={value} onChange={onChange} />
     </label>
   );
 }

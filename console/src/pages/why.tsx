@@ -5,11 +5,11 @@ import { useNavigate } from "@tanstack/react-router";
 import { explainJobQuery, explainRunQuery, lastInstantQuery } from "../api/explain";
 import type { Job, Run } from "../api/client";
 import { isFinal } from "../api/queries";
-import { localField } from "../lib/job-form";
 import { zoneOf } from "../lib/schedule";
 import { absolute, viewerZone } from "../lib/time";
 import { Button } from "../ui/button";
 import { Failure, Loading } from "../ui/feedback";
+import { InstantInput } from "../ui/instant-input";
 import { Section } from "../ui/page";
 import { Reasons } from "../ui/reasons";
 
@@ -32,6 +32,8 @@ export function WhyRun({ run }: { run: Run }) {
 export function WhyJob({ job, at }: { job: Job; at: string | undefined }) {
   const navigate = useNavigate({ from: "/jobs/$jobId" });
   const zone = zoneOf(job.trigger);
+  const choose = (instant: string | undefined) =>
+    void navigate({ search: (was) => ({ ...was, at: instant }), replace: true, resetScroll: false });
   const now = useQuery(explainJobQuery(job.jobId));
   const last = useQuery({ ...lastInstantQuery(job.jobId), enabled: at === undefined });
   const instant = at ?? last.data?.until ?? last.data?.logicalTime;
@@ -72,26 +74,9 @@ export function WhyJob({ job, at }: { job: Job; at: string | undefined }) {
             <label htmlFor="instant" className="text-[0.9rem] text-soft">
               <Trans>Another instant, in your zone {viewerZone()}</Trans>
             </label>
-            <input
-              id="instant"
-              className="input w-auto"
-              type="datetime-local"
-              step={1}
-              value={localField(at)}
-              onChange={(event) => {
-                const ms = Date.parse(event.target.value);
-                const chosen = Number.isFinite(ms) ? new Date(ms).toISOString() : undefined;
-                void navigate({ search: (was) => ({ ...was, at: chosen }), replace: true, resetScroll: false });
-              }}
-            />
+            <InstantInput id="instant" className="w-auto" value={at} onChange={choose} />
             {at !== undefined && (
-              <Button
-                size="small"
-                kind="ghost"
-                onClick={() =>
-                  void navigate({ search: (was) => ({ ...was, at: undefined }), replace: true, resetScroll: false })
-                }
-              >
+              <Button size="small" kind="ghost" onClick={() => choose(undefined)}>
                 <Trans>The last due instant again</Trans>
               </Button>
             )}

@@ -1,5 +1,5 @@
 import { Plural, Trans } from "@lingui/react/macro";
-import { useEffect, useId, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { many } from "../api/actions";
 import { problemOf } from "../api/client";
 import { client } from "../api/queries";
@@ -8,6 +8,7 @@ import { amount } from "../lib/time";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Failure, Loading } from "./feedback";
+import { ReasonField } from "./reason-field";
 
 export interface BulkAction<T> {
   title: string;
@@ -37,7 +38,6 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
   const [undoing, setUndoing] = useState(false);
   const stop = useRef(new AbortController());
   const done = useRef<T[]>([]);
-  const id = useId();
   useEffect(() => {
     const looking = new AbortController();
     find(looking.signal).then(
@@ -94,21 +94,7 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
             </strong>{" "}
             {action.text}
           </p>
-          <div>
-            <label htmlFor={id} className="mb-1 block text-[0.9rem] font-medium">
-              <Trans>Reason</Trans>{" "}
-              <span className="font-normal text-faint">
-                <Trans>(optional, kept in the audit trail)</Trans>
-              </span>
-            </label>
-            <input
-              id={id}
-              className="input"
-              value={reason}
-              maxLength={500}
-              onChange={(event) => setReason(event.target.value)}
-            />
-          </div>
+          <ReasonField value={reason} onChange={setReason} />
           <div className="flex justify-end gap-2">
             <Button onClick={close}>
               <Trans>Cancel</Trans>

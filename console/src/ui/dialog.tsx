@@ -5,6 +5,7 @@ import { useId, useRef, useState, type ReactNode } from "react";
 import { Button } from "./button";
 import { Failure } from "./feedback";
 import { useModal } from "./modal";
+import { ReasonField } from "./reason-field";
 
 interface Props {
   title: ReactNode;
@@ -74,7 +75,6 @@ export function ActionDialog({
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>();
-  const id = useId();
   const go = async () => {
     setBusy(true);
     setRefused(undefined);
@@ -96,23 +96,7 @@ export function ActionDialog({
         }}
       >
         {children}
-        {withReason && (
-          <div>
-            <label htmlFor={id} className="mb-1 block text-[0.9rem] font-medium">
-              <Trans>Reason</Trans>{" "}
-              <span className="font-normal text-faint">
-                <Trans>(optional, kept in the audit trail)</Trans>
-              </span>
-            </label>
-            <input
-              id={id}
-              className="input"
-              value={reason}
-              maxLength={500}
-              onChange={(event) => setReason(event.target.value)}
-            />
-          </div>
-        )}
+        {withReason && <ReasonField value={reason} onChange={setReason} />}
         {refused !== undefined && <Failure error={refused} compact />}
         <div className="flex flex-wrap justify-end gap-2">
           <Button onClick={onClose}>

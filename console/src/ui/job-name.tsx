@@ -11,3 +11,12 @@ export function JobName({ jobId, ask = false }: { jobId: number; ask?: boolean }
     </Link>
   );
 }
+
+/** Nodes of a DAG and hooks know a job by its name only. */
+export function JobByName({ name, tenant }: { name: string; tenant: string }) {
+  return (
+    <Link to="/jobs" search={{ text: name, tenant }} className="link hostile">
+      {name}
+    </Link>
+  );
+}

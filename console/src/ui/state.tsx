@@ -91,7 +91,7 @@ export function lookOf(state: string): Look {
   return LOOKS[state] ?? { tone: "quiet", icon: CircleDashed, text: { id: state, message: state } };
 }
 
-const SOURCES: Record<string, MessageDescriptor> = {
+export const SOURCES: Record<string, MessageDescriptor> = {
   SCHEDULE: msg`schedule`,
   MANUAL: msg`by hand`,
   BACKFILL: msg`backfill`,

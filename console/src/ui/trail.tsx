@@ -3,11 +3,10 @@ import { Trans, useLingui } from "@lingui/react/macro";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ScrollText } from "lucide-react";
-import { useMemo } from "react";
 import type { Schemas } from "../api/client";
 import { auditQuery, type AuditFilter } from "../api/queries";
-import { Button } from "./button";
 import { Failure, Loading, Nothing } from "./feedback";
+import { readOn, ShowMore, useRows } from "./paging";
 import { Tag } from "./state";
 import { Table, type Column } from "./table";
 import { Time } from "./time";
@@ -15,7 +14,7 @@ import { Time } from "./time";
 export default function Trail({ filter, onFilter }: { filter: AuditFilter; onFilter?: (change: AuditFilter) => void }) {
   const { t } = useLingui();
   const trail = useInfiniteQuery({ ...auditQuery(filter), placeholderData: (was) => was });
-  const rows = useMemo(() => trail.data?.pages.flatMap((page) => page.items) ?? [], [trail.data]);
+  const rows = useRows(trail.data);
   const narrow = (text: string, change: AuditFilter) =>
     onFilter ? (
       <button type="button" className="link hostile text-left" title={t`Only these`} onClick={() => onFilter(change)}>
@@ -114,17 +113,11 @@ export default function Trail({ filter, onFilter }: { filter: AuditFilter; onFil
             rowKey={(record) =>
               `${record.at} ${record.requestId} ${record.operation} ${record.jobId} ${record.runId} ${record.target} ${record.outcome} ${record.who}`
             }
-            onEnd={() => trail.hasNextPage && !trail.isFetchingNextPage && void trail.fetchNextPage()}
+            onEnd={() => readOn(trail)}
           />
         )}
       </div>
-      {trail.hasNextPage && (
-        <div className="mt-2 flex justify-end">
-          <Button size="small" disabled={trail.isFetchingNextPage} onClick={() => void trail.fetchNextPage()}>
-            <Trans>Show more</Trans>
-          </Button>
-        </div>
-      )}
+      <ShowMore list={trail} className="mt-2" />
     </>
   );
 }

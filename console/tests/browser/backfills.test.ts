@@ -1,22 +1,16 @@
 // A stretch of a job's past is run from its calendar: first counted, then begun, followed, held and canceled.
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { call, close, inaccessible, job, launch, missingInstants, open, overflow, shot, until } from "./support";
+import { expect, test } from "vitest";
+import { call, job, missingInstants, until } from "./support/node";
+import { close, inaccessible, open, overflow, shot, withBrowser } from "./support/page";
 
-let browser: Browser;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-});
+withBrowser();
 
 const runsOf = async (jobId: number, source: string) =>
   (await call("GET", `/api/v1/runs?jobId=${jobId}&source=${source}&pageSize=1000`)).items;
 
 test("a day of the calendar is backfilled: counted first, then run, and the runs are there", async () => {
   const jobId = await missingInstants("backfill/day", "echo made up for");
-  const { context, page, watched } = await open(browser, `/jobs/${jobId}?tab=calendar`);
+  const { context, page, watched } = await open(`/jobs/${jobId}?tab=calendar`);
   await page.getByRole("button", { name: "days" }).click();
   await page
     .getByRole("button", { name: /skipped \d+/ })
@@ -56,7 +50,7 @@ test("a day of the calendar is backfilled: counted first, then run, and the runs
 
 test("a missing stretch offers its backfill, which is paused, resumed and canceled", async () => {
   const jobId = await missingInstants("backfill/slow", "sleep 20", { concurrencyPolicy: "ALLOW" });
-  const { context, page, watched } = await open(browser, `/jobs/${jobId}?tab=calendar`, {
+  const { context, page, watched } = await open(`/jobs/${jobId}?tab=calendar`, {
     viewport: { width: 360, height: 740 },
   });
   await page
@@ -102,7 +96,7 @@ test("runs of the past are replayed", async () => {
     () => call("GET", `/api/v1/jobs/${jobId}/runs`),
     (runs) => runs.items.filter((run: { state: string }) => run.state === "SUCCESS").length >= 2,
   );
-  const { context, page, watched } = await open(browser, `/jobs/${jobId}?tab=backfill`);
+  const { context, page, watched } = await open(`/jobs/${jobId}?tab=backfill`);
   await page.getByText("The job has no backfill.").waitFor();
   await page.getByRole("button", { name: "Replay" }).click();
   const dialog = page.getByRole("dialog");
@@ -122,7 +116,7 @@ test("runs of the past are replayed", async () => {
 
 test("a job without instants of the past has nothing to backfill, and says so", async () => {
   const jobId = await job("backfill/by-hand", "true");
-  const { context, page, watched } = await open(browser, `/jobs/${jobId}?tab=backfill`);
+  const { context, page, watched } = await open(`/jobs/${jobId}?tab=backfill`);
   await page.getByText("Only jobs with a cron expression").waitFor();
   expect(await page.getByRole("button", { name: "Backfill a stretch" }).isDisabled()).toBe(true);
   await close(context, watched);

@@ -1,17 +1,16 @@
 // The console against a real cluster of three nodes: what it shows comes from all of them, and it outlives the restart of a node.
-import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startCluster, type RealCluster } from "./cluster-nodes";
-import { callOf, close, inaccessible, jobSpec, launch, open, shot, until } from "./support";
+import { startCluster, type RealCluster } from "./support/cluster";
+import { callOf, jobSpec, until } from "./support/node";
+import { close, inaccessible, open, runOf, shot, withBrowser } from "./support/page";
 
-let browser: Browser;
+withBrowser();
+
 let cluster: RealCluster;
 beforeAll(async () => {
-  browser = await launch();
   cluster = await startCluster();
 }, 400_000);
 afterAll(async () => {
-  await browser?.close();
   await cluster?.end();
 }, 120_000);
 
@@ -26,7 +25,7 @@ test("pages and an action work on a cluster, and go on while nodes restart", { t
       jobSpec(`spread/${number}`, "echo here", { trigger: { type: "FIXED_RATE", everySec: 2 } }),
     );
   const slow = await call("POST", "/api/v1/jobs", jobSpec("cluster/slow", "sleep 600"));
-  const { context, page, watched } = await open(browser, "/", { base });
+  const { context, page, watched } = await open("/", { base });
   await page.getByLabel("Token").fill(cluster.token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "What is wrong now?" }).waitFor();
@@ -47,7 +46,7 @@ test("pages and an action work on a cluster, and go on while nodes restart", { t
   await page.getByRole("button", { name: "Run now" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
   await page.waitForURL(/\/runs\/\d+/);
-  const runId = Number(/\d+$/.exec(new URL(page.url()).pathname)![0]);
+  const runId = await runOf(page);
   await page.locator("h1 [data-state=RUNNING]").waitFor();
   await page.getByRole("link", { name: "Runs", exact: true }).click();
   await page.getByLabel("State", { exact: true }).selectOption({ label: "running" });

@@ -1,15 +1,9 @@
 // Runs of all jobs, and the numbers of the home page that lead to them.
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { call, close, ended, inaccessible, job, launch, open, overflow, shot, trigger, until } from "./support";
+import { expect, test } from "vitest";
+import { call, ended, job, running, trigger, until } from "./support/node";
+import { close, inaccessible, named, open, overflow, shot, withBrowser } from "./support/page";
 
-let browser: Browser;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-});
+withBrowser();
 
 test("runs of all jobs are found by state, job, source, label and time, and the view is a link", async () => {
   const label = `of-${Date.now()}`;
@@ -21,12 +15,8 @@ test("runs of all jobs are found by state, job, source, label and time, and the 
   const slowRun = await trigger(slow);
   await ended(goodRun);
   await ended(badRun);
-  await until(
-    "the body",
-    () => call("GET", `/api/v1/runs/${slowRun}`),
-    (run) => run.state === "RUNNING",
-  );
-  const { context, page, watched } = await open(browser, "/runs");
+  await running(slowRun);
+  const { context, page, watched } = await open("/runs");
   const ids = async () =>
     (await page.getByRole("table", { name: "Runs" }).getByRole("link", { name: /^\d+$/ }).allTextContents()).map(
       Number,
@@ -75,7 +65,7 @@ test("a long list of runs is read page by page", async () => {
   const jobId = await job("runs/many", "true", { executorSelector: "nobody", concurrencyPolicy: "ALLOW" });
   const body = Array.from({ length: 130 }, (_, index) => trigger(jobId, { manualRunId: `many-${index}` }));
   const made = new Set(await Promise.all(body));
-  const { context, page, watched } = await open(browser, `/runs?job=${jobId}`);
+  const { context, page, watched } = await open(`/runs?job=${jobId}`);
   await page.getByText("100 shown, more follow").waitFor();
   await page.getByRole("button", { name: "Show more" }).click();
   await page.getByText("130 runs").waitFor();
@@ -89,7 +79,7 @@ test("numbers of the home page lead to the runs behind them", async () => {
   const bad = await job("home/bad", 'echo "the ledger of 2026 is closed" >&2; exit 4');
   const slowRun = await trigger(slow);
   await ended(await trigger(bad));
-  const { context, page, watched } = await open(browser, "/");
+  const { context, page, watched } = await open("/");
   const running = page.getByRole("list", { name: "Running now" });
   await running.getByRole("link", { name: String(slowRun) }).waitFor();
   await running.getByRole("link", { name: "home/slow" }).waitFor();

@@ -1,15 +1,10 @@
 // What people on call ask first is at most three clicks from the home page. Typing is not counted, clicks are.
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { call, close, ended, job, launch, missingInstants, open, shot, trigger, until } from "./support";
+import type { Locator, Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { call, ended, job, missingInstants, running, trigger } from "./support/node";
+import { close, open, shot, withBrowser } from "./support/page";
 
-let browser: Browser;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(async () => {
-  await browser?.close();
-});
+withBrowser();
 
 /** Clicks, and types in between; the page itself, not the test, counts the clicks. */
 async function clicks(page: Page, ...steps: (Locator | (() => Promise<unknown>))[]) {
@@ -37,7 +32,7 @@ const MINE = `on-call-${Date.now()}`;
 test("within_three_clicks: why last night's report did not run", async () => {
   const report = await missingInstants(`${MINE}/report`, "echo report", {}, true);
   expect((await call("GET", `/api/v1/jobs/${report}`)).runCount).toBe(0);
-  const { context, page, watched } = await open(browser, "/");
+  const { context, page, watched } = await open("/");
   await clicks(
     page,
     page.getByRole("link", { name: "Jobs", exact: true }).first(),
@@ -57,12 +52,8 @@ test("within_three_clicks: why last night's report did not run", async () => {
 
 test("within_three_clicks: what is running now", async () => {
   const runId = await trigger(await job(`${MINE}/long`, "sleep 60"));
-  await until(
-    "the body",
-    () => call("GET", `/api/v1/runs/${runId}`),
-    (run) => run.state === "RUNNING",
-  );
-  const { context, page, watched } = await open(browser, "/");
+  await running(runId);
+  const { context, page, watched } = await open("/");
   await clicks(page, page.getByRole("link", { name: /^Bodies running/ }));
   const row = page
     .getByRole("table", { name: "Runs" })
@@ -89,7 +80,7 @@ test("within_three_clicks: the dead letters of one cause and their redrive", asy
       runs.push(runId);
     }
   }
-  const { context, page, watched } = await open(browser, "/");
+  const { context, page, watched } = await open("/");
   await clicks(
     page,
     page.getByRole("list", { name: "Causes of dead letters" }).getByRole("link", { name: new RegExp(cause) }),
@@ -113,7 +104,7 @@ test("within_three_clicks: the dead letters of one cause and their redrive", asy
 
 test("within_three_clicks: the backfill of a missing day", async () => {
   const jobId = await missingInstants(`${MINE}/missing`, "echo made up for");
-  const { context, page, watched } = await open(browser, "/");
+  const { context, page, watched } = await open("/");
   await clicks(
     page,
     page.getByRole("link", { name: "Jobs", exact: true }).first(),

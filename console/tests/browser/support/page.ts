@@ -1,12 +1,12 @@
-import { execFileSync, spawn } from "node:child_process";
+// The browser, and the pages of the console in it.
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { extname, join, resolve } from "node:path";
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
-import { expect, inject } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
+import { server } from "./node";
 
-export const server = () => inject("server");
-export const token = () => inject("token");
 const port = () => new URL(server()).port;
 /** A name that is not of the loopback: under it the node asks for a token, also in dev mode. */
 export const NAMED = "campanile.test";
@@ -14,7 +14,19 @@ export const named = () => `http://${NAMED}:${port()}`;
 
 const PROGRAMS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-export async function launch(): Promise<Browser> {
+let browser: Browser;
+
+/** Starts the browser before the tests of a file and ends it after them. */
+export function withBrowser() {
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+}
+
+async function launch(): Promise<Browser> {
   const executablePath = PROGRAMS.find((path) => path && canRun(path));
   if (!executablePath) throw new Error("no Chromium: install Debian's package chromium, or name one in CHROMIUM");
   return chromium.launch({
@@ -33,7 +45,7 @@ function canRun(path: string): boolean {
 }
 
 /** Everything that a page complains about. A test that expects a complaint takes it out. */
-export class Watched {
+class Watched {
   readonly complaints: string[] = [];
   constructor(page: Page) {
     page.on("console", (message) => {
@@ -70,7 +82,7 @@ const TYPES: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-export async function withFiles(context: BrowserContext) {
+async function withFiles(context: BrowserContext) {
   if (!FILES) return;
   await context.route(
     // Under a name that is not of the loopback, the browser lets no page that the node did not send ask the node.
@@ -95,115 +107,36 @@ export async function withFiles(context: BrowserContext) {
   );
 }
 
-export async function open(browser: Browser, path: string, more: BrowserContextOptions & { base?: string } = {}) {
-  const { base = server(), ...options } = more;
+/** A phone of a person on call. */
+export const PHONE = { viewport: { width: 360, height: 740 } };
+
+interface Options extends BrowserContextOptions {
+  base?: string;
+  /** Before the page is asked for. */
+  prepare?: (page: Page) => Promise<unknown>;
+}
+
+export async function open(path: string, { base = server(), prepare, ...options }: Options = {}) {
   const context = await browser.newContext({ ...looks, ...options });
   await withFiles(context);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const watched = new Watched(page);
+  await prepare?.(page);
   await page.goto(base + path);
   return { context, page, watched };
 }
 
-type Call = (method: string, path: string, body?: unknown, headers?: HeadersInit) => Promise<any>;
-
-/** Calls of a node's API with a token. */
-export const callOf =
-  (base: string, bearer: string): Call =>
-  async (method, path, body, headers = {}) => {
-    const response = await fetch(base + path, {
-      method,
-      headers: { Authorization: `Bearer ${bearer}`, "Content-Type": "application/json", ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return text ? JSON.parse(text) : undefined;
-  };
-
-export const call: Call = (...what) => callOf(server(), token())(...what);
-
-const shell = (script: string) => ({
-  kind: "COMMAND",
-  command: ["/bin/sh", "-c", script],
-  env: { PATH: "/usr/bin:/bin" },
-});
-
-/** A job that is started by hand. */
-export const jobSpec = (name: string, script: string, more: Record<string, unknown> = {}) => ({
-  name,
-  trigger: { type: "MANUAL" },
-  action: shell(script),
-  retryPolicy: { maxAttempts: 1 },
-  ...more,
-});
-
-export async function job(name: string, script: string, more: Record<string, unknown> = {}): Promise<number> {
-  return (await call("POST", "/api/v1/jobs", jobSpec(name, script, more))).jobId;
+/** Nothing of the page is still being read. */
+export async function loaded(page: Page) {
+  await page.locator("main h1").waitFor();
+  await page.locator("main [role=status][aria-label]").first().waitFor({ state: "detached" });
 }
 
-export async function trigger(jobId: number, body: unknown = {}): Promise<number> {
-  return (await call("POST", `/api/v1/jobs/${jobId}/trigger`, body)).runId;
-}
-
-/** Asks until it is so. */
-export async function until<T>(
-  what: string,
-  ask: () => Promise<T>,
-  fits: (value: T) => boolean,
-  patienceMs = 40_000,
-): Promise<T> {
-  const end = Date.now() + patienceMs;
-  for (;;) {
-    const value = await ask();
-    if (fits(value)) return value;
-    if (Date.now() > end) throw new Error(`${what} did not come: ${JSON.stringify(value)}`);
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
-
-export const ended = (runId: number) =>
-  until(
-    `the end of run ${runId}`,
-    () => call("GET", `/api/v1/runs/${runId}`),
-    (run) => ["SUCCESS", "FAILED", "TIMEOUT", "CANCELED"].includes(run.state),
-  );
-
-/** A job that was paused for some of the seconds in which it was due, or for all of them: these instants made no run. Later ones do not come. */
-export async function missingInstants(name: string, script: string, more: Record<string, unknown> = {}, all = false) {
-  const begun = Date.now();
-  const endAt = new Date(begun + (all ? 4_000 : 7_000)).toISOString();
-  const jobId = await job(name, script, { trigger: { type: "FIXED_RATE", everySec: 1, endAt }, ...more });
-  await call("POST", `/api/v1/jobs/${jobId}/pause`, { reason: "an outage" });
-  const get = () => call("GET", `/api/v1/jobs/${jobId}`);
-  await until("some instants", get, () => Date.now() > begun + 4_500);
-  await call("POST", `/api/v1/jobs/${jobId}/resume`, {});
-  await until("the last instant", get, ({ nextFireAt }) => nextFireAt === null);
-  return jobId;
-}
-
-/** An executor of a pool; what it returns ends it. */
-export function startExecutor(pool: string, how: "SIGTERM" | "SIGKILL" = "SIGTERM"): () => Promise<void> {
-  const args = ["executor", "--rpc", inject("rpc"), "--pool", pool, "--id", `of-${pool}`, "--log", "error"];
-  const env = { ...process.env, CAMPANILE_API_TOKEN: token() };
-  const executor = spawn(inject("program"), args, { stdio: "ignore", env });
-  const gone = new Promise<void>((done) => executor.once("exit", () => done()));
-  return () => {
-    executor.kill(how);
-    return gone;
-  };
-}
-
-/** Runs the body of a run on an executor that dies under it. */
-export async function loseExecutor(pool: string, runId: number) {
-  const kill = startExecutor(pool, "SIGKILL");
-  await until(
-    `a body in pool ${pool}`,
-    () => call("GET", `/api/v1/runs/${runId}`),
-    (run) => run.state === "RUNNING",
-  );
-  await kill();
+/** The run whose page is open. */
+export async function runOf(page: Page): Promise<number> {
+  await page.waitForURL(/\/runs\/\d+/);
+  return Number(/\d+$/.exec(new URL(page.url()).pathname)![0]);
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -86,7 +86,7 @@ export async function startCluster(): Promise<RealCluster> {
     rmSync(directory, { recursive: true, force: true });
   };
   try {
-    const script = resolve(import.meta.dirname, "../../../deploy/cassandra/cassandra.sh");
+    const script = resolve(import.meta.dirname, "../../../../deploy/cassandra/cassandra.sh");
     execFileSync(script, ["prepare"], { stdio: ["ignore", "ignore", "inherit"] });
     const store = begin("bash", [script, "run", join(directory, "store"), "1"], process.env, "store");
     const [, contact] = await said(store.child, /node 1 (\S+) [^]*ready/, "the store", store.errors);

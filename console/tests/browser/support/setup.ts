@@ -18,7 +18,7 @@ declare module "vitest" {
 const PATIENCE_MS = 60_000;
 
 export default async function setup(project: TestProject) {
-  const root = resolve(import.meta.dirname, "../..");
+  const root = resolve(import.meta.dirname, "../../..");
   const program = resolve(root, "..", process.env.CAMPANILE_BIN ?? "target/debug/campanile");
   if (!existsSync(program)) throw new Error(`${program} is not there: build the node, or name it in CAMPANILE_BIN`);
   const directory = mkdtempSync(join(tmpdir(), "campanile-console-"));
