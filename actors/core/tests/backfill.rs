@@ -15,9 +15,10 @@ use campanile_schema::{
     payload::Payload,
     record::{RunState, Source},
     stored::{
-        StoredTrigger,
+        StoredJob, StoredTrigger,
         backfill::{BackfillMode, BackfillState, PassedInstants},
     },
+    view::ConfirmDecision,
 };
 use std::panic::catch_unwind;
 
@@ -282,27 +283,25 @@ fn under_forbid_the_schedule_goes_on_beside_a_backfill() {
     world.ask(BackfillMode::Missing, BEGIN - 20 * MINUTE, BEGIN, 8, false, false).unwrap();
     world.feed();
     world.start_one();
-    let state =
-        |world: &World| world.job.hot.runs.iter().map(|run| (run.record.is_back(), run.state())).collect::<Vec<_>>();
-    assert_eq!(state(&world), [(true, RunState::Running)]);
+    assert_eq!(lanes(&world), [(true, RunState::Running)]);
     world.now_ms += MINUTE;
     world.wake();
-    assert_eq!(state(&world), [(true, RunState::Running), (false, RunState::Pending)], "the instant is held");
+    assert_eq!(lanes(&world), [(true, RunState::Running), (false, RunState::Pending)], "the instant is held");
     world.feed();
     assert_eq!(world.job.hot.runs.len(), 2, "nothing more of the backfill");
     world.finish_one();
-    assert_eq!(state(&world), [(false, RunState::Queued)], "it goes first");
+    assert_eq!(lanes(&world), [(false, RunState::Queued)], "it goes first");
     world.start_one();
     world.finish_one();
     world.feed();
-    assert_eq!(state(&world), [(true, RunState::Queued)]);
+    assert_eq!(lanes(&world), [(true, RunState::Queued)]);
     // No executor takes it, and the next instant is due.
     world.now_ms += MINUTE;
     world.wake();
-    assert_eq!(state(&world), [(true, RunState::Pending), (false, RunState::Queued)], "what only waits gives way");
+    assert_eq!(lanes(&world), [(true, RunState::Pending), (false, RunState::Queued)], "what only waits gives way");
     world.start_one();
     world.finish_one();
-    assert_eq!(state(&world), [(true, RunState::Queued)], "and comes back");
+    assert_eq!(lanes(&world), [(true, RunState::Queued)], "and comes back");
     let skipped = world.fates.values().filter(|(_, reason, _)| *reason == Some(SkipReason::RunActive)).count();
     assert_eq!(skipped, 0);
     world.settle();
@@ -325,6 +324,61 @@ fn a_failed_instant_does_not_stop_the_rest_and_is_counted() {
     assert!(world.finals.values().all(|record| record.generation == 2));
 }
 
+/// Under FORBID a run of a backfill has a body, and a live instant is held for it.
+fn with_held_instant(spec: StoredJob) -> World {
+    let mut world = World::new(spec, 1);
+    world.fails = 1;
+    world.ask(BackfillMode::Missing, BEGIN - 20 * MINUTE, BEGIN, 8, false, false).unwrap();
+    world.feed();
+    world.start_one();
+    world.now_ms += MINUTE;
+    world.wake();
+    assert_eq!(lanes(&world), [(true, RunState::Running), (false, RunState::Pending)]);
+    world
+}
+
+/// Open runs: whether each is in the lane of backfills, and its state.
+fn lanes(world: &World) -> Vec<(bool, RunState)> {
+    world.job.hot.runs.iter().map(|run| (run.record.is_back(), run.state())).collect()
+}
+
+/// Such a run waits behind the live runs of its whole pool: the schedule would wait as long.
+#[test]
+fn an_instant_that_is_held_goes_before_the_next_attempt_of_a_backfill() {
+    let mut spec = definition(ConcurrencyPolicy::Forbid, MisfirePolicy::Skip);
+    spec.max_attempts = 2;
+    let mut failed = with_held_instant(spec.clone());
+    failed.finish_one();
+    assert_eq!(lanes(&failed), [(true, RunState::RetryWait), (false, RunState::Queued)]);
+    let mut lost = with_held_instant(spec.clone());
+    let open = &lost.job.hot.runs[0];
+    let gone = Command::Lost { run: open.id(), token: open.token().unwrap() };
+    lost.decide(&gone).unwrap();
+    assert_eq!(lanes(&lost), [(true, RunState::Pending), (false, RunState::Queued)]);
+    spec.not_idempotent = true;
+    let mut doubted = with_held_instant(spec);
+    doubted.finish_one();
+    assert_eq!(lanes(&doubted), [(true, RunState::NeedsConfirmation), (false, RunState::Pending)]);
+    let run = doubted.job.hot.runs[0].id();
+    doubted.decide(&Command::Confirm { run, decision: ConfirmDecision::Rerun, reason: None }).unwrap();
+    assert_eq!(lanes(&doubted), [(true, RunState::Pending), (false, RunState::Queued)]);
+}
+
+#[test]
+fn a_run_that_was_undone_is_not_started_again_by_a_backfill() {
+    let mut spec = definition(ConcurrencyPolicy::Allow, MisfirePolicy::Skip);
+    spec.on_failure[0].compensation = true;
+    let mut world = World::new(spec, 1);
+    world.fails = 1;
+    world.ask(BackfillMode::Missing, BEGIN - 9 * MINUTE, BEGIN, 3, false, true).unwrap();
+    world.settle();
+    assert!(world.finals.values().all(|record| record.compensated));
+    let failed = world.ask(BackfillMode::Failed, BEGIN - 9 * MINUTE, BEGIN, 3, false, false).unwrap();
+    world.settle();
+    let counts = world.job.backfill(failed).unwrap().counts;
+    assert_eq!((counts.started, counts.passed.gone), (0, 10), "only a person may, with force");
+}
+
 /// Bad requests, each with its code and what its sentence says.
 #[test]
 fn what_cannot_be_run_is_refused_with_what_to_do() {
@@ -340,7 +394,7 @@ fn what_cannot_be_run_is_refused_with_what_to_do() {
     };
     let hourly = cron("0 * * * *");
     let now = BEGIN;
-    let refused = |spec: &campanile_schema::stored::StoredJob, from: i64, to: i64, parallelism: u32| {
+    let refused = |spec: &StoredJob, from: i64, to: i64, parallelism: u32| {
         let schedule = Schedule::compile(spec).unwrap();
         let rejection = check_backfill(spec, &schedule, (from, to), parallelism, now).unwrap_err();
         (rejection.code, rejection.message)

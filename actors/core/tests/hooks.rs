@@ -47,7 +47,7 @@ struct World {
     lines: BTreeMap<RunId, Line>,
     /// Runs of hooks that followed, by line.
     followed: BTreeMap<Line, u32>,
-    /// Runs whose compensation was sent.
+    /// Runs whose compensation was sent, or dropped.
     undone: BTreeSet<RunId>,
     dropped: u32,
     found: Option<String>,
@@ -176,11 +176,12 @@ impl World {
             let (OutboxEvent::Sent(message) | OutboxEvent::Dropped { message, .. }) = event else { continue };
             let undoes = message.kind == MessageKind::Compensation;
             got.push((message.index, message.job.clone().unwrap().to_string(), undoes));
+            if undoes {
+                // Also one that is dropped: a person may send it again.
+                self.undone.insert(record.run);
+            }
             if let OutboxEvent::Sent(message) = event {
                 self.messages.push((message.clone(), record.clone()));
-                if undoes {
-                    self.undone.insert(record.run);
-                }
             } else {
                 self.dropped += 1;
             }

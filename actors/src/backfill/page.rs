@@ -194,6 +194,8 @@ impl Gathering<'_> {
             match record {
                 None => self.page.tail.gone += 1,
                 Some(record) if mode == BackfillMode::Replay => self.push(*at_ms, None, record.params),
+                // Only a person may start it again.
+                Some(record) if has_failed(&record) && record.compensated => self.page.tail.gone += 1,
                 Some(record) if has_failed(&record) => self.push(*at_ms, *run, None),
                 // It ended well, or was started again meanwhile.
                 Some(_) => {}

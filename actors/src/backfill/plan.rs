@@ -133,8 +133,13 @@ impl Counting<'_> {
         let Some(runs) = self.runs.as_mut().map(std::mem::take) else { return Ok(()) };
         self.records += runs.len() as u64;
         let found = records(&self.of.views, &runs).await?;
-        self.failed += found.iter().flatten().filter(|record| has_failed(record)).count() as u64;
+        let failed = found.iter().flatten().filter(|record| has_failed(record));
+        let (undone, failed): (Vec<_>, Vec<_>) = failed.partition(|record| record.compensated);
+        self.failed += failed.len() as u64;
         self.plan.passed.gone += found.iter().filter(|record| record.is_none()).count() as u64;
+        if self.of.mode() == BackfillMode::Failed {
+            self.plan.passed.gone += undone.len() as u64;
+        }
         Ok(())
     }
 

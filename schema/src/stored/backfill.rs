@@ -53,7 +53,7 @@ pub struct PassedInstants {
     /// Instants that cannot be told one by one: the schedule of then is not the one of now, and its count differs.
     #[serde(rename = "d", default, skip_serializing_if = "is_zero")]
     pub differing: u64,
-    /// Instants whose run has not ended, or is not kept any more.
+    /// Instants whose run has not ended, is not kept any more, or was compensated.
     #[serde(rename = "g", default, skip_serializing_if = "is_zero")]
     pub gone: u64,
 }

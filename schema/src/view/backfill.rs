@@ -98,7 +98,7 @@ pub struct BackfillView {
     /// ... that cannot be told one by one, because the schedule was another one then.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub differing: u64,
-    /// ... whose run has not ended, or is not kept any more.
+    /// ... whose run has not ended, is not kept any more, or (of FAILED) was compensated.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gone: u64,
     /// Runs that it makes or opens again.

@@ -87,6 +87,14 @@ impl World {
             let at_once = self.job.hot.runs.iter().filter(|open| is_begun(open) || open.state() == RunState::Queued);
             let at_once: Vec<_> = at_once.map(|open| (open.id(), open.state())).collect();
             assert!(at_once.len() <= 1, "{at_once:?} under {}", self.job.def.concurrency);
+            let live_waits = |open: &OpenRun| !open.record.is_back() && open.state() == RunState::Pending;
+            let in_way =
+                |open: &OpenRun| is_begun(open) || (!open.record.is_back() && open.state() != RunState::Pending);
+            let runs = &self.job.hot.runs;
+            assert!(
+                !runs.iter().any(live_waits) || runs.iter().any(in_way),
+                "a live run is held for nothing: {runs:?}"
+            );
         }
     }
 

@@ -188,6 +188,10 @@ fn begin(draft: &mut Draft<'_>, id: BackfillId, start: &BackfillStart) -> Passed
     let Some(backfill) = draft.job.backfill(id) else { return existing };
     let (mode, reason) = (backfill.mode, backfill.reason.as_ref().map(ToString::to_string));
     if mode == BackfillMode::Failed && kept(Rule::FailedGoesOn) {
+        if start.record.as_ref().is_some_and(|record| record.compensated) {
+            // What it did is undone, or will be: only a person may start it again.
+            return PassedInstants { gone: 1, ..PassedInstants::default() };
+        }
         // Without a record it is open, or its record went meanwhile.
         let goes_on = start.record.as_ref().is_some_and(|record| again(draft, id, record, reason));
         return if goes_on { PassedInstants::default() } else { existing };

@@ -249,7 +249,25 @@ fn proceed(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next
         uncounted,
     });
     if requeue {
-        draft.enqueue(ended.run);
+        enqueue_again(draft, ended.run);
+    } else {
+        release_held_live(draft);
+    }
+}
+
+/// A run is QUEUED again, unless it has to wait for a live one that it held back.
+pub(super) fn enqueue_again(draft: &mut Draft<'_>, run: RunId) {
+    release_held_live(draft);
+    if draft.job.run(run).is_some_and(|open| open.state() == RunState::Queued) {
+        draft.enqueue(run);
+    }
+}
+
+/// A run of a backfill has no body any more, and goes on later: a live run that waited for it goes first.
+fn release_held_live(draft: &mut Draft<'_>) {
+    let is_held = |open: &OpenRun| !open.is_back() && open.state() == RunState::Pending;
+    if !draft.job.is_dag() && draft.job.is_one_at_a_time() && draft.job.hot.runs.iter().any(is_held) {
+        release_held(draft);
     }
 }
 

@@ -27,7 +27,8 @@ use campanile_schema::{
 /// The record says whether a compensation is among them.
 pub(super) fn of_end(draft: &Draft<'_>, record: &mut RunRecord) -> Vec<MessageDraft> {
     let mut sends = hooks(draft, record);
-    record.compensated |= sends.iter().any(|of| of.kind == MessageKind::Compensation && of.dropped.is_none());
+    // Also by one that is dropped: a person may send it again.
+    record.compensated |= sends.iter().any(|of| of.kind == MessageKind::Compensation);
     if let Some((dag, node)) = record.dag {
         let wanted = wanted(record, MessageKind::End, node, To::Parent(RunId(dag)));
         sends.push(MessageDraft { body_bytes: body::end_bytes(record), ..wanted });

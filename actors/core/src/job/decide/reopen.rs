@@ -116,7 +116,7 @@ pub(super) fn confirm(
     match decision {
         ConfirmDecision::Rerun => {
             draft.emit(Event::RunConfirmed { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
-            draft.enqueue(run);
+            finish::enqueue_again(draft, run);
             return Ok(draft.run_reply(run));
         }
         ConfirmDecision::Succeeded => finish::close(draft, record.clone(), RunState::Success, false),
