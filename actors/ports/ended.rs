@@ -7,7 +7,7 @@ use campanile_schema::record::{RunRecord, RunState};
 pub struct EndedQuery {
     /// None: of every tenant.
     pub tenant: Option<String>,
-    /// Final states. None: all of them.
+    /// Final states. Empty: all of them.
     pub states: Vec<RunState>,
     /// Of the end, both included.
     pub from_ms: i64,

@@ -295,7 +295,7 @@ fn answers(forms: &mut Forms) {
         ("", ShardAnswer::Messages(vec![message()])),
         ("none", ShardAnswer::Graph(None)),
         ("", ShardAnswer::Graph(Some(Box::new(graph())))),
-        ("", ShardAnswer::Load(LoadPart { counts: vec![3, 0], jobs: 2, next: Some(JOB) })),
+        ("", ShardAnswer::Load(LoadPart { counts: vec![3, 0], jobs: 2, next: Some(JOB), is_cut: false })),
         ("", ShardAnswer::OpenRuns(OpenRunsPart { items: vec![run()], next: Some(place()) })),
         ("", ShardAnswer::BackfillFacts(Box::new(facts_of_backfill()))),
         (

@@ -199,6 +199,11 @@ impl RunRecord {
         self.key.as_deref().is_some_and(|key| key.starts_with(MESSAGE_KEY))
     }
 
+    /// When it ended; of an open one when it was created.
+    pub fn last_ms(&self) -> i64 {
+        self.ended_ms.unwrap_or(self.created_ms)
+    }
+
     /// The span that it is a child of.
     pub fn trace(&self) -> Option<TraceContext> {
         self.by.as_deref()?.trace

@@ -163,8 +163,9 @@ fn open_runs(forms: &mut Forms) {
     forms.samples("runs::OpenRunsPart", Coding::named(), parts);
     let load = |tenant: Option<&str>| LoadQuery { tenant: tenant.map(str::to_owned), from_ms: AT, minutes: 60 };
     forms.samples("runs::LoadQuery", Coding::named(), [("every field", load(Some("finance"))), ("of all", load(None))]);
-    let part = |next| LoadPart { counts: vec![3, 0, 70_000], jobs: 12, next };
-    forms.samples("runs::LoadPart", Coding::named(), [("more follows", part(Some(JOB))), ("the end", part(None))]);
+    let part = |next, is_cut| LoadPart { counts: vec![3, 0, 70_000], jobs: 12, next, is_cut };
+    let parts = [("more follows", part(Some(JOB), false)), ("the end", part(None, false)), ("cut", part(None, true))];
+    forms.samples("runs::LoadPart", Coding::named(), parts);
 }
 
 fn run_change() -> RunChange {

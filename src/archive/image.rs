@@ -107,9 +107,7 @@ fn replay<R: Read>(
 /// A hybrid time for a row whose own is not known: not above it.
 fn time_of(row: &Row) -> u64 {
     let ms = match row {
-        Row::Run(record) | Row::Reopened(record) | Row::DeadLetterDiscarded(record) => {
-            record.ended_ms.unwrap_or(record.created_ms)
-        }
+        Row::Run(record) | Row::Reopened(record) | Row::DeadLetterDiscarded(record) => record.last_ms(),
         Row::Ledger(row) => row.to_ms,
         Row::Audited(record) => record.at_ms,
         Row::Defined(row) => row.at_ms,

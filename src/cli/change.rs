@@ -66,7 +66,11 @@ impl Again {
 
 /// What a node would answer to a change that it refuses.
 pub(super) fn refused(code: ErrorCode, message: impl std::fmt::Display) -> Failure {
-    Failure { advice: code.advice(), ..Failure::new(code.exit_code(), format!("{}: {message}", code.as_str())) }
+    Failure {
+        error: Some(code),
+        advice: code.advice(),
+        ..Failure::new(code.exit_code(), format!("{}: {message}", code.as_str()))
+    }
 }
 
 /// A change of every shard, as the node answered it: its sentence, and its fields with what was changed.

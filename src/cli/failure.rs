@@ -7,6 +7,8 @@ use campanile_schema::error::{ApiError, ErrorCode};
 #[derive(Debug)]
 pub(super) struct Failure {
     pub code: u8,
+    /// Of a node's refusal.
+    pub error: Option<ErrorCode>,
     pub message: String,
     /// What to do, told on a line of its own (empty = the message says it).
     pub advice: &'static str,
@@ -19,7 +21,7 @@ pub(super) const NOT_SUCCESS: u8 = 8;
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), advice: "" }
+        Self { code, error: None, message: message.into(), advice: "" }
     }
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(USAGE, message)
@@ -37,7 +39,7 @@ impl From<ApiError> for Failure {
     fn from(error: ApiError) -> Self {
         let again = error.retry_after_sec.map(|seconds| format!(" (try again in {seconds} s)")).unwrap_or_default();
         let code = error.known();
-        Self { advice: code.advice(), ..Self::new(code.exit_code(), format!("{error}{again}")) }
+        Self { error: Some(code), advice: code.advice(), ..Self::new(code.exit_code(), format!("{error}{again}")) }
     }
 }
 

@@ -111,7 +111,7 @@ impl Followers {
         let name = change["jobName"].as_str().unwrap_or_default().to_owned();
         let (remote, format, search, open) = (self.remote.clone(), self.format, self.search.clone(), self.open.clone());
         std::thread::spawn(move || {
-            let mut lines = Lines { format, run, name, begun: String::new() };
+            let mut lines = Lines { format, run, name, attempt: None, begun: String::new() };
             if let Err(failure) = follow_log(&remote, run, &search, &mut lines) {
                 eprintln!("run {run}: its log is not followed any more: {}", failure.message);
             }
@@ -147,7 +147,9 @@ struct Lines {
     format: Format,
     run: u64,
     name: String,
-    /// The beginning of a line.
+    /// The attempt that is read.
+    attempt: Option<u64>,
+    /// The beginning of a line of it.
     begun: String,
 }
 
@@ -156,6 +158,12 @@ impl Lines {
         let text = part["text"].as_str().unwrap_or_default();
         match self.format {
             Format::Table => {
+                let attempt = part["attempt"].as_u64();
+                if attempt != self.attempt {
+                    // The attempt before has written no end of its last line.
+                    self.end();
+                    self.attempt = attempt;
+                }
                 self.begun.push_str(text);
                 if let Some(end) = self.begun.rfind('\n') {
                     let rest = self.begun.split_off(end + 1);
@@ -197,7 +205,8 @@ mod tests {
 
     #[test]
     fn every_line_names_its_run() {
-        let lines = Lines { format: Format::Table, run: 7, name: "billing".to_owned(), begun: String::new() };
+        let name = "billing".to_owned();
+        let lines = Lines { format: Format::Table, run: 7, name, attempt: None, begun: String::new() };
         assert_eq!(lines.prefixed("one\n\ntwo"), "billing 7 | one\nbilling 7 | \nbilling 7 | two\n");
     }
 }

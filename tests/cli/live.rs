@@ -126,7 +126,7 @@ fn top_prints_once_what_runs_and_what_waits() {
     let board = eventually("the board has all of it", || {
         let board = dev.run(&["top", "--once", "-o", "json"]).json();
         let pools = board["pools"].as_array().unwrap().clone();
-        let waits = pools.iter().any(|pool| pool["pool"] == "nowhere" && pool["waiting"] == "1");
+        let waits = pools.iter().any(|pool| pool["pool"] == "nowhere" && pool["waiting"] == 1);
         (waits && board["failed_last"][0]["state"] == "FAILED").then_some(board)
     });
     assert_eq!(board["executors"][0]["state"], "READY", "{board}");

@@ -21,14 +21,22 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 
 fn builder(node: &TestNode, id: &str) -> ExecutorBuilder {
-    Executor::builder(node.rpc(), support::TOKEN).id(id).pool("default")
+    builder_of(node, id, "default")
+}
+
+fn builder_of(node: &TestNode, id: &str, pool: &str) -> ExecutorBuilder {
+    Executor::builder(node.rpc(), support::TOKEN).id(id).pool(pool)
+}
+
+fn gated(node: &TestNode, slots: u32) -> (ExecutorHandle, Arc<Semaphore>) {
+    gated_by(builder(node, "gated"), slots)
 }
 
 /// An executor whose bodies end when there is a permit for each. They do not heed that they are told to stop.
-fn gated(node: &TestNode, slots: u32) -> (ExecutorHandle, Arc<Semaphore>) {
+fn gated_by(builder: ExecutorBuilder, slots: u32) -> (ExecutorHandle, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let waits = gate.clone();
-    let executor = builder(node, "gated")
+    let executor = builder
         .slots(slots)
         .grace(Duration::from_secs(STOP_GRACE_MAX_SEC))
         .any_handler(move |_: Context, _: Payload| {
@@ -152,16 +160,22 @@ async fn executors_that_are_missing_unfit_or_busy_are_told_apart() {
     let (executor, gate) = gated(&node, 1);
     in_state(&client, first, RunState::Running).await;
     is_free_of(&client, first, WaitCode::NoFit).await;
+    // A run of another pool has none of its slots.
+    let (elsewhere, other_gate) = gated_by(builder_of(&node, "elsewhere", "gpu"), 1);
+    let gpu = JobSpec { executor_selector: "gpu".to_owned(), ..manual("render") };
+    let third = triggered(&client, created(&client, gpu).await).await;
+    in_state(&client, third, RunState::Running).await;
     let second = triggered(&client, job).await;
     let reason = waits(&client, second, WaitCode::NoCredit).await;
     assert_eq!(holder_ids(&reason), [first.to_string()]);
     assert_eq!(reason.held_by[0].state.as_deref(), Some("RUNNING"));
 
+    other_gate.add_permits(1);
     gate.add_permits(2);
     in_state(&client, second, RunState::Success).await;
     let ended = is_free_of(&client, second, WaitCode::NoCredit).await;
     assert_eq!(of_topic(&ended, ReasonTopic::End), ["ENDED"]);
-    for executor in [executor, other] {
+    for executor in [executor, other, elsewhere] {
         executor.drain(Duration::from_secs(5)).await;
     }
     node.stop().await;
@@ -408,7 +422,8 @@ async fn an_instant_is_explained_by_what_the_ledger_has() {
     assert_eq!(at(fired.logical_time.plus_ms(3_600_000)).await.code, "INSTANT_TO_COME");
 
     client.job_pause(job, None).await.unwrap();
-    wait_until(now_ms() + 2_500).await;
+    let newest = client.job_ledger(job, LedgerBody::default()).await.unwrap().items.pop().unwrap();
+    wait_until(newest.logical_time.plus_ms(1_001).ms()).await;
     client.job_resume(job, None).await.unwrap();
     let skipped = entry("one skipped", "SKIPPED").await;
     let reason = at(skipped.logical_time).await;

@@ -6,6 +6,7 @@ use campanile_schema::{
     error::ErrorCode,
     ids::{JobId, RunId},
     job::{ConcurrencyPolicy, JobSpec, Trigger},
+    limits::LOAD_MINUTES,
     payload::Payload,
     record::{RunState, Source},
     time::Timestamp,
@@ -257,6 +258,23 @@ async fn the_load_counts_the_instants_of_each_minute() {
     assert_eq!((view.jobs, load(None).await.jobs), (1, 2));
     client.job_pause(often, None).await.unwrap();
     assert_eq!(load(Some("default")).await.jobs, 0, "a paused job is not due");
+    node.stop().await;
+}
+
+/// More instants than one call of a shard counts: the node has 16 shards, so two of these jobs have one together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_load_counts_every_job_whole_however_many_calls_it_takes() {
+    const JOBS: u64 = 17;
+    let node = TestNode::start().await;
+    let client = node.client().await;
+    for n in 0..JOBS {
+        client.job_create(JobSpec::new("default", &format!("tick-{n}"), Trigger::fixed_rate(1))).await.unwrap();
+    }
+    let view = client.schedule_load(LoadBody { tenant_id: None, minutes: Some(LOAD_MINUTES) }).await.unwrap();
+    assert_eq!((view.jobs, view.truncated), (JOBS, false));
+    // In the first minute some have fired by now.
+    let counts: BTreeSet<u64> = view.items[1..].iter().map(|minute| minute.count).collect();
+    assert_eq!(counts, BTreeSet::from([60 * JOBS]));
     node.stop().await;
 }
 

@@ -145,7 +145,8 @@ async fn each_generation_of_a_run_has_a_span_of_its_own() {
     let of = |part: &str| -> Vec<Span> {
         spans.of(caller().trace).into_iter().filter(|span| span.name.starts_with(part)).collect()
     };
-    eventually("both have ended", || async { (of("run ").len() == 2 && of("attempt ").len() == 2).then_some(()) }).await;
+    eventually("both have ended", || async { (of("run ").len() == 2 && of("attempt ").len() == 2).then_some(()) })
+        .await;
     let runs: BTreeSet<_> = of("run ").iter().map(|span| span.context.span).collect();
     let above: BTreeSet<_> = of("attempt ").iter().map(|span| span.parent.unwrap()).collect();
     assert_eq!((runs.len(), above), (2, runs), "each attempt belongs to its generation");

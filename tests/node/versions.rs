@@ -131,6 +131,10 @@ fn a_backup_has_the_history_of_definitions_and_a_dump_shows_it() {
     let path = format!("/api/v1/jobs/{}", made["jobId"]);
     assert_eq!(dev.http("PUT", &path, Some(&json!({"version": 1, "spec": spec(2)}))).0, 200);
     let before = told(&dev);
+    assert_eq!(
+        dev.run(&["job", "versions", "report", "--all", "-o", "json"]).json()["items"].as_array().unwrap().len(),
+        2
+    );
     assert_eq!((before.len(), &before[0][2][0]["field"]), (2, &json!("priority")));
     let archive = temp.path().join("archive");
     let text = |path: &Path| path.to_str().unwrap().to_owned();

@@ -29,7 +29,7 @@ impl Scheduler {
                 }
                 let ask = (CAUSE_LOOKS - grouped.looked).min(PAGE_SIZE_MAX);
                 let page = handles.views.dead_letters(tenant, after, ask).await.map_err(|e| unavailable(&e))?;
-                let older = page.items.last().is_some_and(|last| ended(last) < from_ms);
+                let older = page.items.last().is_some_and(|last| last.last_ms() < from_ms);
                 grouped.add(&page.items, from_ms, to_ms);
                 after = page.next;
                 if after.is_none() || older {
@@ -39,10 +39,6 @@ impl Scheduler {
         }
         Ok(grouped.view(false))
     }
-}
-
-fn ended(record: &RunRecord) -> i64 {
-    record.ended_ms.unwrap_or(record.created_ms)
 }
 
 #[derive(Default)]
@@ -64,9 +60,9 @@ struct Group {
 impl Grouped {
     fn add(&mut self, records: &[RunRecord], from_ms: i64, to_ms: i64) {
         self.looked += records.len();
-        for record in records.iter().filter(|record| (from_ms..=to_ms).contains(&ended(record))) {
+        for record in records.iter().filter(|record| (from_ms..=to_ms).contains(&record.last_ms())) {
             self.counted += 1;
-            let (reason, at_ms) = (dead_letter_reason(record), ended(record));
+            let (reason, at_ms) = (dead_letter_reason(record), record.last_ms());
             let group = self.groups.entry(cause(&reason)).or_insert_with(|| Group {
                 reason: reason.clone(),
                 count: 0,

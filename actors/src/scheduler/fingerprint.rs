@@ -3,7 +3,7 @@
 use campanile_schema::record::RunRecord;
 use sha2::{Digest as _, Sha256};
 
-/// Characters of an error text that count for its cause.
+/// Characters of a pattern that count for its cause.
 const CHARS: usize = 500;
 /// Letters and digits without a gap that are an id from this length on, if a digit is among them.
 const ID_CHARS: usize = 8;
@@ -19,9 +19,9 @@ pub(super) fn cause(reason: &str) -> String {
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The text in small letters, with `#` for each number and each id.
+/// The text in small letters, with `#` for each number and each id. It is cut behind that, because ids differ in length.
 fn pattern(reason: &str) -> String {
-    let text: String = reason.chars().take(CHARS).collect::<String>().to_lowercase();
+    let text = reason.to_lowercase();
     let mut pattern = String::with_capacity(text.len());
     for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
         let letters = word.trim_end_matches(|c: char| !c.is_alphanumeric());
@@ -41,12 +41,14 @@ fn pattern(reason: &str) -> String {
         }
         pattern.push_str(&word[letters.len()..]);
     }
+    let end = pattern.char_indices().nth(CHARS).map_or(pattern.len(), |(end, _)| end);
+    pattern.truncate(end);
     pattern
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cause, pattern};
+    use super::{CHARS, cause, pattern};
 
     #[test]
     fn numbers_and_ids_do_not_make_another_cause() {
@@ -57,5 +59,12 @@ mod tests {
         assert_eq!(cause("exit code 3"), cause("Exit code 17"));
         assert_ne!(cause("exit code 3"), cause("signal 3"));
         assert_eq!(cause("x").len(), 16);
+    }
+
+    #[test]
+    fn the_length_of_a_number_does_not_move_the_end_of_a_long_text() {
+        let text = |order: &str| format!("order {order} failed: {}", "because \u{e9} ".repeat(100));
+        assert_eq!(pattern(&text("9")), pattern(&text("4711")));
+        assert_eq!(pattern(&text("9")).chars().count(), CHARS);
     }
 }

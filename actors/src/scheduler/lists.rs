@@ -187,7 +187,7 @@ fn dead_letter(record: &RunRecord, job_name: Option<String>) -> DeadLetterView {
         job_name,
         tenant_id: record.tenant.to_string(),
         reason,
-        at: Timestamp(record.ended_ms.unwrap_or(record.created_ms)),
+        at: Timestamp(record.last_ms()),
         attempt_count: record.attempts.last().map_or(0, |a| a.attempt),
     }
 }

@@ -25,8 +25,7 @@ impl Scheduler {
             tokio::spawn(async move { load_of(&handles, ShardId(shard), query).await })
         };
         let asked: Vec<_> = (0..handles.identity.shards).map(of_shard).collect();
-        let mut total = LoadPart { counts: vec![0; minutes as usize], jobs: 0, next: None };
-        let mut truncated = false;
+        let (mut total, mut truncated) = (nothing(minutes), false);
         for answer in asked {
             let part = answer.await.map_err(|_| CallError::Unanswered)??;
             add(&mut total, &part);
@@ -35,7 +34,7 @@ impl Scheduler {
         let minute =
             |(index, count): (usize, u64)| MinuteLoad { at: Timestamp(from_ms + index as i64 * MINUTE_MS), count };
         let items = total.counts.into_iter().enumerate().map(minute).collect();
-        Ok(LoadView { items, jobs: total.jobs, truncated })
+        Ok(LoadView { items, jobs: total.jobs, truncated: truncated || total.is_cut })
     }
 }
 
@@ -44,11 +43,16 @@ fn add(total: &mut LoadPart, part: &LoadPart) {
         *sum += count;
     }
     total.jobs += part.jobs;
+    total.is_cut |= part.is_cut;
+}
+
+fn nothing(minutes: u32) -> LoadPart {
+    LoadPart { counts: vec![0; minutes as usize], jobs: 0, next: None, is_cut: false }
 }
 
 /// Of one shard, in as many calls as it takes. Its `next` is left when those were not enough.
 async fn load_of(handles: &SessionHandles, shard: ShardId, query: Arc<LoadQuery>) -> Result<LoadPart, ApiError> {
-    let mut total = LoadPart { counts: vec![0; query.minutes as usize], jobs: 0, next: None };
+    let mut total = nothing(query.minutes);
     for _ in 0..limits::LOAD_ROUNDS {
         let call = ShardCall::DueLoad { query: query.clone(), after: total.next };
         let part = match ask::<LoadPart>(&handles.client, shard, call).await {

@@ -49,8 +49,7 @@ impl DeadLetterFilter {
     }
 
     pub(super) fn fits(&self, record: &RunRecord) -> bool {
-        let ended = record.ended_ms.unwrap_or(record.created_ms);
-        (self.from_ms..=self.to_ms).contains(&ended)
+        (self.from_ms..=self.to_ms).contains(&record.last_ms())
             && self.job.is_none_or(|job| job == record.job)
             && self.cause.as_ref().is_none_or(|wanted| *wanted == cause(&dead_letter_reason(record)))
     }

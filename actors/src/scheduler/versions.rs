@@ -7,6 +7,7 @@ use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::JobId,
     job::{JobSpec, JobView},
+    limits::DEFINITIONS_KEPT,
     payload::Payload,
     time::Timestamp,
     view::{Page, versions::VersionView},
@@ -78,8 +79,8 @@ impl Scheduler {
         let found = self.version_rows(job, version.checked_add(1), 1).await?;
         found.into_iter().find(|row| row.version == version).ok_or_else(|| {
             let why = format!(
-                "version {version} of the job is not kept: history has the newest 100 versions, and none from before the \
-                 release that began to keep them"
+                "version {version} of the job is not kept: history has the newest {DEFINITIONS_KEPT} versions, and none from \
+                 before the release that began to keep them"
             );
             ApiError::new(ErrorCode::NotFound, why)
         })

@@ -112,7 +112,7 @@ impl Of<'_> {
 
     fn run_ended(&self, spans: &mut Vec<Begun>) {
         let record = self.record;
-        let ended_ms = record.ended_ms.unwrap_or(record.created_ms);
+        let ended_ms = record.last_ms();
         if let Some(last) = record.attempts.last().filter(|last| last.ended_ms == record.ended_ms) {
             let end = AttemptEnd { at_ms: ended_ms, state: last.state, error: last.error_message.as_deref() };
             spans.push(self.attempt_ended(last, &end));

@@ -4472,7 +4472,7 @@ export interface operations {
             query?: {
                 /** @description Compare each version with this one instead of the version before it. */
                 against?: number | null;
-                /** @description 20 unless given, 100 at most. */
+                /** @description 20 unless given, 1000 at most. */
                 pageSize?: number | null;
                 pageToken?: string | null;
             };

@@ -24,6 +24,8 @@ pub const LOAD_INSTANTS: u64 = 10_000;
 pub const LOAD_ROUNDS: usize = 32;
 /// Runs that an explanation names as holders of what a run waits for, count.
 pub const HOLDERS_NAMED: usize = 5;
+/// Newest runs of a tenant among which an explanation looks for those holders, count.
+pub const HOLDER_LOOKS: usize = 100;
 /// Versions of the definition of a job that its history has, count. The oldest go first.
 pub const DEFINITIONS_KEPT: u64 = 100;
 /// Longest `displayName` and `owner` of a job, characters.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct RunFilter {
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// Codes of states. None: all.
+    /// Codes of states. Empty: all.
     #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<u8>,
     #[serde(rename = "j", default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +81,9 @@ pub struct LoadPart {
     /// The last job that was looked at. None: there is none behind it.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub next: Option<JobId>,
+    /// A job alone has more instants than one call counts: `counts` lacks the last of them.
+    #[serde(rename = "x", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
 }
 
 /// A part of the list of a shard, newest first.

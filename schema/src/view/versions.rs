@@ -13,7 +13,7 @@ pub struct VersionsBody {
     pub against: Option<u64>,
     #[serde(default)]
     pub page_token: Option<String>,
-    /// 20 unless given, 100 at most.
+    /// 20 unless given, 1000 at most.
     #[serde(default)]
     pub page_size: Option<usize>,
 }

@@ -1,6 +1,6 @@
 //! What `campanile top` shows: made from a node's answers, the same for a terminal and for a script.
 
-use super::figures::Figures;
+use super::figures::{Figures, Quantile};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
@@ -26,9 +26,71 @@ pub(super) struct Look {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Section {
     pub title: &'static str,
-    pub columns: &'static [&'static str],
-    pub rows: Vec<Vec<String>>,
+    pub columns: Vec<&'static str>,
+    /// As the node answered.
+    pub rows: Vec<Vec<Value>>,
 }
+
+/// Where a section comes from.
+struct List {
+    title: &'static str,
+    /// The title of each column and its field.
+    columns: &'static [(&'static str, &'static str)],
+    /// The field by which rows are ordered, the largest first. None: as they came.
+    most: Option<&'static str>,
+    of: fn(&Look) -> &Value,
+}
+
+const LISTS: [List; 4] = [
+    List {
+        title: "pools",
+        columns: &[
+            ("POOL", "name"),
+            ("EXECUTORS", "executors"),
+            ("RUNNING", "running"),
+            ("WAITING", "waiting"),
+            ("CREDIT", "credit"),
+        ],
+        most: Some("waiting"),
+        of: |look| &look.pools,
+    },
+    List {
+        title: "tenants",
+        columns: &[
+            ("TENANT", "tenantId"),
+            ("JOBS", "jobs"),
+            ("RUNNING", "running"),
+            ("WAITING", "waiting"),
+            ("PAUSED", "paused"),
+        ],
+        most: Some("waiting"),
+        of: |look| &look.tenants,
+    },
+    List {
+        title: "executors",
+        columns: &[
+            ("EXECUTOR", "executorId"),
+            ("STATE", "state"),
+            ("POOLS", "pools"),
+            ("RUNNING", "running"),
+            ("SLOTS", "slots"),
+        ],
+        most: Some("running"),
+        of: |look| &look.executors,
+    },
+    List {
+        title: "failed last",
+        columns: &[
+            ("RUN", "runId"),
+            ("STATE", "state"),
+            ("ENDED", "endedAt"),
+            ("ATTEMPTS", "attemptCount"),
+            ("ERROR", "lastError"),
+        ],
+        most: None,
+        of: |look| &look.failed,
+    },
+];
 
 /// All that is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,37 +111,7 @@ impl Board {
                 "not for this credential: an operator's, or one of the role metrics, has them".to_owned(),
             )),
         }
-        let sections = vec![
-            section(
-                "pools",
-                &["POOL", "EXECUTORS", "RUNNING", "WAITING", "CREDIT"],
-                &["name", "executors", "running", "waiting", "credit"],
-                &now.pools,
-                "waiting",
-            ),
-            section(
-                "tenants",
-                &["TENANT", "JOBS", "RUNNING", "WAITING", "PAUSED"],
-                &["tenantId", "jobs", "running", "waiting", "paused"],
-                &now.tenants,
-                "waiting",
-            ),
-            section(
-                "executors",
-                &["EXECUTOR", "STATE", "POOLS", "RUNNING", "SLOTS"],
-                &["executorId", "state", "pools", "running", "slots"],
-                &now.executors,
-                "running",
-            ),
-            section(
-                "failed last",
-                &["RUN", "STATE", "ENDED", "ATTEMPTS", "ERROR"],
-                &["runId", "state", "endedAt", "attemptCount", "lastError"],
-                &now.failed,
-                "",
-            ),
-        ];
-        Self { head, sections }
+        Self { head, sections: LISTS.iter().map(|list| list.section(now)).collect() }
     }
 
     /// For scripts that read text.
@@ -98,8 +130,8 @@ impl Board {
     /// For scripts that read JSON.
     pub fn json(&self) -> Value {
         let rows = |section: &Section| {
-            let row = |row: &Vec<String>| -> Value {
-                section.columns.iter().zip(row).map(|(name, cell)| (name.to_lowercase(), json!(cell))).collect()
+            let row = |row: &Vec<Value>| -> Value {
+                section.columns.iter().zip(row).map(|(name, value)| (name.to_lowercase(), value.clone())).collect()
             };
             Value::Array(section.rows.iter().map(row).collect())
         };
@@ -115,30 +147,30 @@ impl Section {
         if self.rows.is_empty() {
             return "  none\n".to_owned();
         }
-        let widths = self.widths();
-        let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let (cells, widths) = (self.cells(), self.widths());
+        let line = |cells: &[&str]| {
             let mut line = String::new();
-            for (cell, width) in cells.zip(&widths) {
+            for (cell, width) in cells.iter().zip(&widths) {
                 let room = width.saturating_sub(cell.width());
                 let _ = write!(line, "  {cell}{:room$}", "");
             }
             format!("{}\n", line.trim_end())
         };
-        let head = line(&mut self.columns.iter().copied());
-        let rows = self.rows.iter().map(|row| line(&mut row.iter().map(String::as_str)));
-        std::iter::once(head).chain(rows).collect()
+        let rows = cells.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+        std::iter::once(line(&self.columns)).chain(rows).collect()
+    }
+
+    /// The rows for people.
+    pub fn cells(&self) -> Vec<Vec<String>> {
+        self.rows.iter().map(|row| row.iter().map(shown).collect()).collect()
     }
 
     /// Of each column, in columns of the terminal.
     pub fn widths(&self) -> Vec<usize> {
+        let cells = self.cells();
         let of = |(index, title): (usize, &&str)| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(index))
-                .map(|cell| cell.width())
-                .max()
-                .unwrap_or(0)
-                .max(title.width())
+            let widths = cells.iter().filter_map(|row| row.get(index)).map(|cell| cell.width());
+            widths.max().unwrap_or(0).max(title.width())
         };
         self.columns.iter().enumerate().map(of).collect()
     }
@@ -185,8 +217,8 @@ fn rates(figures: &Figures, before: Option<(&Look, f64)>) -> Vec<(&'static str, 
     let late = |name: &str| {
         let bound = |share| match figures.quantile(earlier, name, share) {
             None => "-".to_owned(),
-            Some(bound) if bound.is_infinite() => "over 60 s".to_owned(),
-            Some(bound) => format!("{bound} ms"),
+            Some(Quantile::Over(bound)) => format!("over {bound} ms"),
+            Some(Quantile::UpTo(bound)) => format!("{bound} ms"),
         };
         format!("p50 {}, p99 {}", bound(0.5), bound(0.99))
     };
@@ -226,20 +258,16 @@ fn rates(figures: &Figures, before: Option<(&Look, f64)>) -> Vec<(&'static str, 
     ]
 }
 
-/// `most`: the field by which rows are ordered, the largest first; empty = as they came.
-fn section(
-    title: &'static str,
-    columns: &'static [&'static str],
-    fields: &[&str],
-    list: &Value,
-    most: &str,
-) -> Section {
-    let mut items: Vec<&Value> = list["items"].as_array().into_iter().flatten().collect();
-    if !most.is_empty() {
-        items.sort_by_key(|item| std::cmp::Reverse(item[most].as_u64().unwrap_or_default()));
+impl List {
+    fn section(&self, look: &Look) -> Section {
+        let mut items: Vec<&Value> = (self.of)(look)["items"].as_array().into_iter().flatten().collect();
+        if let Some(most) = self.most {
+            items.sort_by_key(|item| std::cmp::Reverse(item[most].as_u64().unwrap_or_default()));
+        }
+        let row = |item: &&Value| self.columns.iter().map(|(_, field)| item[*field].clone()).collect();
+        let columns = self.columns.iter().map(|(title, _)| *title).collect();
+        Section { title: self.title, columns, rows: items.iter().take(ROWS).map(row).collect() }
     }
-    let row = |item: &&Value| fields.iter().map(|field| shown(&item[*field])).collect();
-    Section { title, columns, rows: items.iter().take(ROWS).map(row).collect() }
 }
 
 /// A value in a cell. Names and errors are other people's: no control character of theirs reaches the terminal.
@@ -287,7 +315,7 @@ mod tests {
             "node       0.1.0 ready, shards 16\n",
             "work       3 jobs, 2 open runs, 1 executors\n",
             "begun      10 by schedule, 0 by hand (since the start)\n",
-            "late       p50 1 ms, p99 over 60 s after the due instant (since the start)\n",
+            "late       p50 1 ms, p99 over 1 ms after the due instant (since the start)\n",
             "waiting    12 for an executor, 0 for their next attempt; 0 run, 0 are told to stop\n",
             "\npools\n  POOL          EXECUTORS  RUNNING  WAITING  CREDIT\n  gpu\\u{1b}[2J  0          0        12       0\n",
             "\nexecutors\n  none\n",
@@ -313,5 +341,13 @@ mod tests {
         assert!(board.text().contains("not for this credential"), "{}", board.text());
         assert_eq!(board.json()["tenants"][0]["tenant"], "default");
         assert_eq!(board.json()["failed_last"], json!([]));
+    }
+
+    #[test]
+    fn programs_get_values_as_the_node_answered_them() {
+        let all = Board::new(&look(), None).json();
+        assert_eq!(all["pools"][0]["waiting"], 12);
+        assert_eq!(all["tenants"][0]["paused"], false);
+        assert_eq!(all["failed_last"][0]["error"], "exit code 3: no\nsecond line");
     }
 }

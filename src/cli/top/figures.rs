@@ -50,8 +50,8 @@ impl Figures {
         if now >= before { now - before } else { now }
     }
 
-    /// The bound that a share of what was measured since an earlier look did not pass; None: nothing was measured.
-    pub fn quantile(&self, before: Option<&Self>, name: &str, share: f64) -> Option<f64> {
+    /// The bucket that holds a share of what was measured since an earlier look; None: nothing was measured.
+    pub fn quantile(&self, before: Option<&Self>, name: &str, share: f64) -> Option<Quantile> {
         let now = self.histograms.get(name)?;
         let before = before.and_then(|before| before.histograms.get(name)).filter(|before| {
             let fits = |((a, count), (b, earlier)): (&(f64, f64), &(f64, f64))| a == b && count >= earlier;
@@ -62,8 +62,19 @@ impl Figures {
             None => now.iter().map(|(_, count)| *count).collect(),
         };
         let all = counts.last().copied().filter(|all| *all > 0.0)?;
-        now.iter().zip(counts).find(|(_, count)| *count >= share * all).map(|((bound, _), _)| *bound)
+        let index = counts.iter().position(|count| *count >= share * all)?;
+        let (bound, _) = now[index];
+        let below = index.checked_sub(1).map_or(0.0, |below| now[below].0);
+        Some(if bound.is_infinite() { Quantile::Over(below) } else { Quantile::UpTo(bound) })
     }
+}
+
+/// What a bucket says of a quantile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Quantile {
+    UpTo(f64),
+    /// It is in the last bucket, above this bound.
+    Over(f64),
 }
 
 fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
@@ -84,9 +95,9 @@ runs_ended_total{state=\"SUCCESS\"} 80\nruns_ended_total{state=\"FAILED\"} 5\nsc
     #[test]
     fn quantiles_are_bounds_of_buckets() {
         let figures = Figures::read(PAGE);
-        assert_eq!(figures.quantile(None, "trigger_delay_ms", 0.5), Some(1.0));
-        assert_eq!(figures.quantile(None, "trigger_delay_ms", 0.95), Some(5.0));
-        assert_eq!(figures.quantile(None, "trigger_delay_ms", 0.999), Some(f64::INFINITY));
+        assert_eq!(figures.quantile(None, "trigger_delay_ms", 0.5), Some(Quantile::UpTo(1.0)));
+        assert_eq!(figures.quantile(None, "trigger_delay_ms", 0.95), Some(Quantile::UpTo(5.0)));
+        assert_eq!(figures.quantile(None, "trigger_delay_ms", 0.999), Some(Quantile::Over(50.0)));
         assert_eq!(figures.quantile(None, "dispatch_delay_ms", 0.5), None);
         assert_eq!(figures.quantile(Some(&figures), "trigger_delay_ms", 0.5), None, "nothing since then");
     }
@@ -97,7 +108,7 @@ runs_ended_total{state=\"SUCCESS\"} 80\nruns_ended_total{state=\"FAILED\"} 5\nsc
         let after =
             Figures::read(&PAGE.replace("total 100", "total 130").replace("le=\"+Inf\"} 100", "le=\"+Inf\"} 104"));
         assert_eq!(after.since(Some(&before), "schedule_fires_total"), 30.0);
-        assert_eq!(after.quantile(Some(&before), "trigger_delay_ms", 0.5), Some(f64::INFINITY));
+        assert_eq!(after.quantile(Some(&before), "trigger_delay_ms", 0.5), Some(Quantile::Over(50.0)));
         let anew = Figures::read("schedule_fires_total 7\n");
         assert_eq!(anew.since(Some(&before), "schedule_fires_total"), 7.0);
     }

@@ -118,7 +118,5 @@ fn allowed(answer: Result<Value, Failure>) -> Result<Value, Failure> {
 }
 
 fn is_not_for_us(failure: &Failure) -> bool {
-    [ErrorCode::Forbidden, ErrorCode::NotFound]
-        .iter()
-        .any(|code| failure.code == code.exit_code() && failure.message.contains(code.as_str()))
+    failure.error.is_some_and(|code| [ErrorCode::Forbidden, ErrorCode::NotFound].contains(&code))
 }

@@ -107,7 +107,7 @@ fn places(board: &Board, area: Rect) -> Vec<Rect> {
 
 fn list(section: &Section) -> Table<'_> {
     let widths = section.widths().into_iter().map(|width| Constraint::Max(u16::try_from(width).unwrap_or(u16::MAX)));
-    let rows = section.rows.iter().map(|row| Row::new(row.iter().map(String::as_str)));
+    let rows = section.cells().into_iter().map(Row::new);
     Table::new(rows, widths)
         .header(Row::new(section.columns.iter().copied()).style(Style::new().bold()))
         .column_spacing(2)
@@ -121,11 +121,8 @@ mod tests {
     use ratatui::{Terminal, backend::TestBackend};
 
     fn board() -> Board {
-        let section = |title| Section {
-            title,
-            columns: &["POOL", "WAITING"],
-            rows: vec![vec!["default".to_owned(), "12".to_owned()]],
-        };
+        let section =
+            |title| Section { title, columns: vec!["POOL", "WAITING"], rows: vec![vec!["default".into(), 12.into()]] };
         Board {
             head: vec![("node", "0.1.0 NOT READY: the clock jumped".to_owned()), ("late", "p50 1 ms".to_owned())],
             sections: vec![section("pools"), section("tenants")],

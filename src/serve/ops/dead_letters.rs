@@ -1,11 +1,10 @@
 //! Dead letters and failed runs of a tenant, and for operators of all tenants, one tenant after the other.
 
-use super::{Answer, Operations, invalid, paging};
+use super::{Answer, Operations, check_times, invalid, paging};
 use campanile_actors::scheduler::DeadLetterFilter;
 use campanile_schema::{
     operations::{DlqCauses, DlqDiscard, DlqList, DlqRedrive, Handle, RunFailed},
     rpc::calls::{NoBody, RunCall},
-    time::Timestamp,
     view::{
         DeadLetterView, Page, ReasonBody, RetryBody, RunView, TenantPageBody,
         runs::{CausesBody, CausesView, DeadLettersBody},
@@ -53,13 +52,6 @@ impl Handle<DlqCauses> for Operations {
         };
         let (from, to) = (body.from.map_or(i64::MIN, |from| from.ms()), body.to.map_or(i64::MAX, |to| to.ms()));
         self.scheduler.causes(&tenants, from, to).await
-    }
-}
-
-fn check_times(from: Option<Timestamp>, to: Option<Timestamp>) -> Answer<()> {
-    match (from, to) {
-        (Some(from), Some(to)) if from > to => Err(invalid(format!("from: {from} is after to, {to}"))),
-        (Some(_) | None, _) => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Answer, Operations, invalid, paging};
 use campanile_schema::{
     job::JobView,
-    limits::{DEFINITIONS_KEPT, LOAD_MINUTES, STATISTICS_WINDOW_MS},
+    limits::{LOAD_MINUTES, STATISTICS_WINDOW_MS},
     operations::{Handle, JobExplain, JobRollback, JobStatistics, JobVersions, ScheduleLoad},
     rpc::calls::JobCall,
     view::{
@@ -73,12 +73,12 @@ impl Handle<ScheduleLoad> for Operations {
 impl Handle<JobVersions> for Operations {
     fn check(request: &JobCall<VersionsBody>) -> Answer<()> {
         before(&request.body)?;
-        size(&request.body).map(drop)
+        paging::page_size(request.body.page_size, VERSIONS).map(drop)
     }
 
     async fn handle(&self, _: &Caller, request: JobCall<VersionsBody>) -> Answer<Page<VersionView>> {
         let (job, body) = request.parts()?;
-        let (size, before) = (size(&body)?, before(&body)?);
+        let (size, before) = (paging::page_size(body.page_size, VERSIONS)?, before(&body)?);
         self.scheduler.job_versions(job, body.against, before, size).await
     }
 }
@@ -87,14 +87,6 @@ impl Handle<JobVersions> for Operations {
 fn before(body: &VersionsBody) -> Answer<Option<u64>> {
     let token = body.page_token.as_deref().filter(|token| !token.is_empty());
     token.map(|token| token.parse().map_err(|_| invalid("pageToken: not one of this list"))).transpose()
-}
-
-fn size(body: &VersionsBody) -> Answer<usize> {
-    let size = paging::page_size(body.page_size, VERSIONS)?;
-    if size as u64 > DEFINITIONS_KEPT {
-        return Err(invalid(format!("pageSize: is 1 to {DEFINITIONS_KEPT}")));
-    }
-    Ok(size)
 }
 
 impl Handle<JobRollback> for Operations {

@@ -1,6 +1,8 @@
 //! Jobs: create, read, replace, delete, pause, resume, trigger, their runs and their ledger; and schedule previews.
 
-use super::{Answer, Operations, access, audit::Subject, check_key, check_params, invalid, labels, paging};
+use super::{
+    Answer, Operations, access, audit::Subject, check_key, check_params, check_times, invalid, labels, paging,
+};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     job::{JobSpec, JobView},
@@ -185,9 +187,7 @@ impl Handle<JobLedger> for Operations {
             None => Timestamp(self.scheduler.now_ms()?),
         };
         let from = body.from.unwrap_or(to.plus_ms(-LEDGER_MS));
-        if from > to {
-            return Err(invalid(format!("from: {from} is after to, {to}")));
-        }
+        check_times(Some(from), Some(to))?;
         // Behind the instant before: the store tells what comes after one.
         let mut ledger = self.scheduler.ledger(job, from.ms().saturating_sub(1), to.ms(), limit).await?;
         ledger.from = ledger.from.max(from);

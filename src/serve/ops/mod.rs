@@ -42,6 +42,7 @@ use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
     payload::Payload,
+    time::Timestamp,
 };
 use parsing::Parsers;
 use std::sync::{Arc, Weak};
@@ -99,6 +100,13 @@ fn invalid(message: impl Into<String>) -> ApiError {
 
 fn check_reason(reason: Option<&str>) -> Answer<()> {
     at_most("reason", reason, REASON_BYTES)
+}
+
+fn check_times(from: Option<Timestamp>, to: Option<Timestamp>) -> Answer<()> {
+    match (from, to) {
+        (Some(from), Some(to)) if from > to => Err(invalid(format!("from: {from} is after to, {to}"))),
+        (Some(_) | None, _) => Ok(()),
+    }
 }
 
 fn check_key(field: &str, key: Option<&str>) -> Answer<()> {

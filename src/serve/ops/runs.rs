@@ -1,6 +1,6 @@
 //! Runs: read, wait for, cancel, retry, confirm, and their logs.
 
-use super::{Answer, Operations, at_most, invalid, labels, log_search::search, paging};
+use super::{Answer, Operations, at_most, check_times, invalid, labels, log_search::search, paging};
 use campanile_actors::scheduler::{LogPart, RunQuery};
 use campanile_schema::{
     ids::RunId,
@@ -125,11 +125,7 @@ fn query(body: &RunListBody) -> Answer<RunQuery> {
             states.split(',').map(state).collect::<Answer<Vec<RunState>>>()?
         }
     };
-    if let (Some(from), Some(to)) = (body.from, body.to)
-        && from > to
-    {
-        return Err(invalid(format!("from: {from} is after to, {to}")));
-    }
+    check_times(body.from, body.to)?;
     let filter = RunFilter {
         tenant: body.tenant_id.clone(),
         states: states.into_iter().map(RunState::code).collect(),

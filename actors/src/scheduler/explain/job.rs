@@ -108,8 +108,12 @@ fn next_fire(facts: &JobFacts<'_>, keeps: bool) -> Option<ReasonView> {
         return Some(reason.freed_by("the end of the open run, or concurrencyPolicy ALLOW"));
     }
     let left = next.ms() - now_ms;
-    let when = if left > 0 { format!("in {}", span(left)) } else { format!("since {}", span(-left)) };
-    Some(schedule(ReasonCode::NextFire, format!("the job is due next at {next}, {when}")))
+    let sentence = if left > 0 {
+        format!("the job is due next at {next}, in {}", span(left))
+    } else {
+        format!("the job was due at {next}, {} ago, and the node has not decided about it yet", span(-left))
+    };
+    Some(schedule(ReasonCode::NextFire, sentence))
 }
 
 fn backlog_waits(facts: &JobFacts<'_>, next: Timestamp) -> bool {

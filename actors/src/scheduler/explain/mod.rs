@@ -15,7 +15,7 @@ use campanile_schema::{
     error::{Answer, ErrorCode},
     ids::{JobId, RunId},
     job::{JobStatus, JobView},
-    limits::HOLDERS_NAMED,
+    limits::{HOLDER_LOOKS, HOLDERS_NAMED},
     operations::{JobApply, JobPause, TenantPause},
     record::RunState,
     stored::audit::AuditRecord,
@@ -59,7 +59,6 @@ impl Scheduler {
 
     async fn run_facts(&self, handles: &Arc<SessionHandles>, run: RunView, job: Option<JobView>) -> Answer<RunFacts> {
         let code = run.wait_reason.as_deref().and_then(WaitCode::of).map(|(code, _)| code);
-        let holds = [RunState::Running, RunState::SuspectedLost];
         let mut facts = RunFacts {
             now_ms: handles.identity.time.now_ms(),
             open: Vec::new(),
@@ -74,8 +73,15 @@ impl Scheduler {
         let run = &facts.run;
         match code {
             Some(WaitCode::HeldByConcurrencyPolicy) => facts.open = self.open_runs_of(handles, run.job_id).await?,
-            Some(WaitCode::TenantConcurrency | WaitCode::NoCredit) => {
-                facts.running = some_open_runs(handles, &run.tenant_id, &holds, HOLDERS_NAMED).await?;
+            Some(WaitCode::TenantConcurrency) => {
+                facts.running = running_of(handles, &run.tenant_id, |_| true).await?;
+            }
+            Some(WaitCode::NoCredit) => {
+                let pool = facts.job.as_ref().map_or("", |job| job.spec.executor_selector.as_str());
+                let mut executors = self.executors().await?;
+                executors.retain(|executor| executor.pools.iter().any(|of| of == pool));
+                let is_of_pool = |id: &str| executors.iter().any(|executor| executor.executor_id == id);
+                facts.running = running_of(handles, &run.tenant_id, is_of_pool).await?;
             }
             Some(WaitCode::JobPaused) => facts.job_paused_by = self.paused_job(handles, run.job_id).await?,
             Some(
@@ -246,6 +252,19 @@ impl Scheduler {
         let rows = handles.views.ledger(job, at_ms.saturating_sub(1), at_ms, INTERVALS).await;
         rows.map_err(|e| unavailable(&e))
     }
+}
+
+/// Some runs of a tenant that have a permit and a slot of such an executor. The run of a DAG has neither.
+async fn running_of(
+    handles: &Arc<SessionHandles>,
+    tenant: &str,
+    has_executor: impl Fn(&str) -> bool,
+) -> Answer<Vec<RunView>> {
+    let states = [RunState::Running, RunState::SuspectedLost];
+    let mut runs = some_open_runs(handles, tenant, &states, HOLDER_LOOKS).await?;
+    runs.retain(|run| run.executor_id.as_deref().is_some_and(&has_executor));
+    runs.truncate(HOLDERS_NAMED);
+    Ok(runs)
 }
 
 /// Entries of the ledger that are of this instant, or of a stretch around it.

@@ -1,10 +1,10 @@
 //! The reasons of a run.
 
 use super::parts::{Pauses, holder, pause, span};
-use campanile_schema::event::Outcome;
 use campanile_schema::{
+    event::Outcome,
     job::{Action, JobView},
-    limits::{HOLDERS_NAMED, LATE_MS},
+    limits::{HOLDERS_NAMED, LATE_MS, LEASE_MS},
     reason::ReasonCode,
     record::{HookFailure, RunState, Source},
     time::Timestamp,
@@ -24,7 +24,7 @@ pub(super) struct RunFacts {
     pub job: Option<JobView>,
     /// Open runs of the job.
     pub open: Vec<RunView>,
-    /// Runs of the tenant that hold a permit and an executor, some of them.
+    /// Runs of the tenant that hold a permit and a slot of an executor for which the run waits, some of them.
     pub running: Vec<RunView>,
     /// Of a paused job: who paused it.
     pub job_paused_by: Option<HolderView>,
@@ -168,9 +168,10 @@ fn wait(facts: &RunFacts, code: WaitCode, sentence: &str) -> ReasonView {
         WaitCode::NeedsConfirmation => {
             reason.freed_by(format!("a person: campanile run confirm {} DECISION", run.run_id))
         }
-        WaitCode::SuspectedLost => reason
-            .held_by(executor(run))
-            .freed_by("a sign of its executor; without one the attempt is lost ten seconds after the last"),
+        WaitCode::SuspectedLost => reason.held_by(executor(run)).freed_by(format!(
+            "a sign of its executor; without one the attempt is lost {} after the last",
+            span(LEASE_MS)
+        )),
         WaitCode::Stopping => reason
             .held_by(executor(run))
             .freed_by(format!("the end of its body; if it has ended, campanile run confirm {} ended", run.run_id)),
