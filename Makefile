@@ -126,6 +126,27 @@ define build_tests
 [ -n "$${CAMPANILE_BUILT:-}" ] || $(CARGO) build $(TESTED) --bins --tests
 endef
 
+# The node that a test starts: the one in CAMPANILE_BIN, else one that is built now.
+define tested_node
+if [ -z "$${CAMPANILE_BIN:-}" ]; then
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	export CAMPANILE_BIN=$$PWD/$(NODE)
+fi
+endef
+
+# A Python environment with what tests/$(1)/requirements.txt names; its directory is $$venv.
+define python_of
+venv=$$PWD/target/$(1)-python
+export PYTHONPYCACHEPREFIX=$$venv/pycache PIP_DISABLE_PIP_VERSION_CHECK=1
+if [ tests/$(1)/requirements.txt -nt $$venv/installed ]; then
+	python3 -m venv --clear $$venv
+	$$venv/bin/pip install --quiet -r tests/$(1)/requirements.txt
+	touch $$venv/installed
+fi
+endef
+
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
@@ -185,12 +206,7 @@ test-console: ## The console: format, sentences, units, and in Chromium against 
 	need $(BROWSER_NEEDS) $(CQL_NEEDS)
 	$(console_tools)
 	make console
-	if [ -z "$${CAMPANILE_BIN:-}" ]; then
-		need $(BUILD_NEEDS)
-		$(rust)
-		$(CARGO) build $(TESTED) --bins --tests
-		export CAMPANILE_BIN=$$PWD/$(NODE)
-	fi
+	$(tested_node)
 	cd console
 	export NO_COLOR=1
 	npm run check
@@ -231,12 +247,7 @@ test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tok
 test-prometheus: ## Metrics, rules, alerts and boards with a real Prometheus and a loaded node (CAMPANILE_BIN); < 1 min
 	@$(need)
 	need $(PYTHON_NEEDS) $(PROMETHEUS_NEEDS) $(NPM_NEEDS)
-	if [ -z "$${CAMPANILE_BIN:-}" ]; then
-		need $(BUILD_NEEDS)
-		$(rust)
-		$(CARGO) build $(TESTED) --bins --tests
-		export CAMPANILE_BIN=$$PWD/$(NODE)
-	fi
+	$(tested_node)
 	export PYTHONDONTWRITEBYTECODE=1
 	folder=$$PWD/target/grafana-types
 	mkdir -p $$folder
@@ -251,19 +262,8 @@ test-prometheus: ## Metrics, rules, alerts and boards with a real Prometheus and
 test-traces: ## Traces of a real node at a collector, read with OpenTelemetry's own messages for Python (CAMPANILE_BIN); < 1 min
 	@$(need)
 	need $(PYTHON_NEEDS)
-	if [ -z "$${CAMPANILE_BIN:-}" ]; then
-		need $(BUILD_NEEDS)
-		$(rust)
-		$(CARGO) build $(TESTED) --bins --tests
-		export CAMPANILE_BIN=$$PWD/$(NODE)
-	fi
-	venv=$$PWD/target/traces-python
-	export PYTHONPYCACHEPREFIX=$$venv/pycache PIP_DISABLE_PIP_VERSION_CHECK=1
-	if [ tests/traces/requirements.txt -nt $$venv/installed ]; then
-		python3 -m venv --clear $$venv
-		$$venv/bin/pip install --quiet -r tests/traces/requirements.txt
-		touch $$venv/installed
-	fi
+	$(tested_node)
+	$(call python_of,traces)
 	$$venv/bin/python tests/traces/check.py "$$CAMPANILE_BIN"
 
 observe: ## Prometheus and Alertmanager beside a node: an executor is killed, the alerts are shown (CAMPANILE_BIN, OBSERVE_STAY)
@@ -280,12 +280,7 @@ observe: ## Prometheus and Alertmanager beside a node: an executor is killed, th
 test-python: ## The Python client and executor (client/python): ruff, mypy --strict, and tests against real nodes (CAMPANILE_BIN)
 	@$(need)
 	need $(PYTHON_NEEDS)
-	if [ -z "$${CAMPANILE_BIN:-}" ]; then
-		need $(BUILD_NEEDS)
-		$(rust)
-		$(CARGO) build $(TESTED) --bins --tests
-		export CAMPANILE_BIN=$$PWD/$(NODE)
-	fi
+	$(tested_node)
 	venv=$$PWD/target/python bin=$$PWD/target/python/bin
 	export PYTHONPYCACHEPREFIX=$$venv/pycache RUFF_CACHE_DIR=$$venv/ruff PIP_DISABLE_PIP_VERSION_CHECK=1
 	# The tools come from the package index once; the package from the tree each time, as its users install it.
@@ -332,19 +327,8 @@ bench-cql: ## Figures of the CQL store on one server of this machine, and of oth
 define fuzz_api
 	$(need)
 	need $(PYTHON_NEEDS)
-	if [ -z "$${CAMPANILE_BIN:-}" ]; then
-		need $(BUILD_NEEDS)
-		$(rust)
-		$(CARGO) build $(TESTED) --bins --tests
-		export CAMPANILE_BIN=$$PWD/$(NODE)
-	fi
-	venv=$$PWD/target/api-python
-	export PYTHONPYCACHEPREFIX=$$venv/pycache PIP_DISABLE_PIP_VERSION_CHECK=1
-	if [ tests/api/requirements.txt -nt $$venv/installed ]; then
-		python3 -m venv --clear $$venv
-		$$venv/bin/pip install --quiet -r tests/api/requirements.txt
-		touch $$venv/installed
-	fi
+	$(tested_node)
+	$(call python_of,api)
 	$$venv/bin/python tests/api/fuzz.py "$$CAMPANILE_BIN" --seed $(API_SEED) $(1)
 endef
 
@@ -360,12 +344,7 @@ test-api: ## The HTTP API against its OpenAPI document: API_CASES=300 requests o
 test-api-client: ## Types that a public tool generates from /openapi.json, and a program that is compiled with them (CAMPANILE_BIN)
 	@$(need)
 	need $(PYTHON_NEEDS) $(NPM_NEEDS)
-	if [ -z "$${CAMPANILE_BIN:-}" ]; then
-		need $(BUILD_NEEDS)
-		$(rust)
-		$(CARGO) build $(TESTED) --bins --tests
-		export CAMPANILE_BIN=$$PWD/$(NODE)
-	fi
+	$(tested_node)
 	folder=$$PWD/target/api-client
 	mkdir -p $$folder
 	cp tests/api/client/main.ts tests/api/client/package.json tests/api/client/package-lock.json $$folder
