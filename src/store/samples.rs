@@ -1,6 +1,7 @@
 //! Rows and frames for the stores' tests, and a session on a store.
 #![allow(clippy::unwrap_used)]
 
+use crate::tables::Tables;
 use campanile_actors::{
     maintenance::Retention,
     session::{self, NodeSession, SessionParts},
@@ -173,6 +174,20 @@ pub fn scheduled(job: u64, id: u64, state: RunState, ended_ms: i64) -> RunRecord
 }
 
 /// Hybrid times rise from batch to batch, as those of events do.
+/// Applies runs that ended at these times, ms: those at 50 of a hundred failed.
+pub fn end_at(tables: &dyn Tables, seq: u64, ends: &[u64]) {
+    let row = |ended: &u64| {
+        let ended_ms = *ended as i64;
+        let record = if ended % 100 == 50 {
+            run(4, *ended, RunState::Failed, ended_ms)
+        } else {
+            scheduled(4, *ended, RunState::Success, ended_ms)
+        };
+        (0, Row::Run(record.into()))
+    };
+    tables.apply(&ends.iter().map(row).collect::<Vec<_>>(), at(1, seq)).unwrap();
+}
+
 pub fn batch(position: Position, applied: &[(u16, u64)], rows: Vec<Row>) -> ViewBatch {
     let begin = position.seq * 1_000;
     ViewBatch {

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{
         embedded::EmbeddedOptions,
-        samples::{at, reopened, run, scheduled},
+        samples::{at, end_at, reopened, scheduled},
         tables::Tables,
     };
     use campanile_ports::Row;
@@ -127,24 +127,12 @@ mod tests {
     fn ended_runs_are_listed_last_first_and_once_however_batches_were_cut() {
         let temp = tempfile::tempdir().unwrap();
         let tables = begin(&EmbeddedOptions::new(temp.path()), at(0, 0)).unwrap();
-        let batch = |seq: u64, ends: &[u64]| {
-            let row = |at: &u64| {
-                let failed = at % 100 == 50;
-                let record = if failed {
-                    run(4, *at, RunState::Failed, *at as i64)
-                } else {
-                    scheduled(4, *at, RunState::Success, *at as i64)
-                };
-                (0, Row::Run(record.into()))
-            };
-            tables.apply(&ends.iter().map(row).collect::<Vec<_>>(), at(1, seq)).unwrap();
-        };
-        batch(1, &[10, 30, 50, 999, 1_000]);
-        batch(2, &[20, 40, 60, 1_001]);
+        end_at(&*tables, 1, &[10, 30, 50, 999, 1_000]);
+        end_at(&*tables, 2, &[20, 40, 60, 1_001]);
         tables.flush().unwrap();
         // As after a crash.
-        batch(2, &[30, 50, 999, 1_000, 20]);
-        batch(3, &[40, 60, 1_001, 2_000, 2_050]);
+        end_at(&*tables, 2, &[30, 50, 999, 1_000, 20]);
+        end_at(&*tables, 3, &[40, 60, 1_001, 2_000, 2_050]);
         let all = [2_050, 2_000, 1_001, 1_000, 999, 60, 50, 40, 30, 20, 10];
         for limit in [1, 2, 3, 99] {
             assert_eq!(ids(&*tables, &EndedQuery::all(), limit), all, "{limit}");

@@ -123,7 +123,7 @@ mod tests {
     use super::super::open::begin;
     use crate::{
         embedded::EmbeddedOptions,
-        samples::{at, run, scheduled},
+        samples::{at, end_at},
         tables::{Ended, Tables},
     };
     use campanile_ports::Row;
@@ -133,24 +133,12 @@ mod tests {
     fn ended_runs_come_in_order_and_once_however_batches_were_cut() {
         let temp = tempfile::tempdir().unwrap();
         let tables = begin(&EmbeddedOptions::new(temp.path()), at(0, 0)).unwrap();
-        let batch = |seq: u64, ends: &[u64]| {
-            let row = |at: &u64| {
-                let failed = at % 100 == 50;
-                let record = if failed {
-                    run(4, *at, RunState::Failed, *at as i64)
-                } else {
-                    scheduled(4, *at, RunState::Success, *at as i64)
-                };
-                (0, Row::Run(record.into()))
-            };
-            tables.apply(&ends.iter().map(row).collect::<Vec<_>>(), at(1, seq)).unwrap();
-        };
-        batch(1, &[10, 30, 50, 999, 1_000]);
-        batch(2, &[20, 40, 60, 1_001]);
+        end_at(&*tables, 1, &[10, 30, 50, 999, 1_000]);
+        end_at(&*tables, 2, &[20, 40, 60, 1_001]);
         tables.flush().unwrap();
         // As after a crash.
-        batch(2, &[30, 50, 999, 1_000, 20]);
-        batch(3, &[40, 60, 1_001, 2_000]);
+        end_at(&*tables, 2, &[30, 50, 999, 1_000, 20]);
+        end_at(&*tables, 3, &[40, 60, 1_001, 2_000]);
         let read = |from, to| -> Vec<u64> {
             let run = |ended: Result<Ended, _>| match ended.unwrap() {
                 Ended::Run(record) => record.run.0,
