@@ -1,5 +1,4 @@
 // The list of jobs: choosing, keys, bulk actions, and thousands of rows.
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { call, job, server, token, until } from "./support/node";
 import { close, open, withBrowser } from "./support/page";

@@ -1,7 +1,7 @@
 // Runs of all jobs, and the numbers of the home page that lead to them.
 import { expect, test } from "vitest";
 import { call, ended, job, running, trigger, until } from "./support/node";
-import { close, inaccessible, named, open, overflow, shot, withBrowser } from "./support/page";
+import { close, inaccessible, open, overflow, shot, withBrowser } from "./support/page";
 
 withBrowser();
 

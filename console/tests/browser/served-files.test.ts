@@ -1,7 +1,7 @@
 // How the node serves the files of the console, and what is seen when it answers no more.
 import { expect, test } from "vitest";
 import { server } from "./support/node";
-import { close, open, withBrowser } from "./support/page";
+import { open, withBrowser } from "./support/page";
 
 withBrowser();
 

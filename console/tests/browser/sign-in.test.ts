@@ -62,15 +62,14 @@ test("on the machine of a dev node nobody signs in, but under another name every
 
 test("a tenant sees its own, and nothing that only operators may", async () => {
   // The dev node knows no tenant's token, so the node's answer about the caller is changed on its way.
-  const context = await browser.newContext({ locale: "en-GB" });
-  await withFiles(context);
-  const page = await context.newPage();
-  await page.route("**/api/v1/session", (route) =>
-    route.fulfill({ json: { name: "ada", role: "TENANT", tenantId: "default", knownBy: "SESSION", version: "0" } }),
-  );
+  const json = { name: "ada", role: "TENANT", tenantId: "default", knownBy: "SESSION", version: "0" };
   const asked: string[] = [];
-  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-  await page.goto(server() + "/");
+  const { context, page, watched } = await open("/", {
+    prepare: async (page) => {
+      await page.route("**/api/v1/session", (route) => route.fulfill({ json }));
+      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    },
+  });
   await page.getByRole("heading", { name: "What is wrong now?" }).waitFor();
   await page.getByText("Limits and use").waitFor();
   for (const name of ["Executors", "Cluster"])
@@ -79,5 +78,5 @@ test("a tenant sees its own, and nothing that only operators may", async () => {
   await page.getByRole("table", { name: "Tenants" }).waitFor();
   expect(await page.getByRole("button", { name: /Limits for a tenant|Actions for/ }).count()).toBe(0);
   expect(asked.filter((path) => /executors|pools|cluster|metrics/.test(path))).toEqual([]);
-  await context.close();
+  await close(context, watched);
 });
