@@ -38,6 +38,27 @@ const KEEP_ENDED_MS: u64 = 86_400_000;
 /// Threads of the store's own runtime: what beats must not wait for what the node computes.
 const STORE_THREADS: usize = 2;
 const GENERATION_FILE: &str = "GENERATION";
+/// Times that a node that starts asks a store that does not answer: both may start at once, and a store may be busy.
+const STORE_TRIES: u32 = 30;
+/// Between two of them.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Tries again while the store does not answer. What it refuses is told at once.
+async fn patiently<T, F>(pause: Duration, mut connect: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    for _ in 1..STORE_TRIES {
+        match connect().await {
+            Err(StoreError::Unavailable(why)) => {
+                tracing::warn!(why, "the store does not answer; it is asked again in a second");
+                tokio::time::sleep(pause).await;
+            }
+            ended => return ended,
+        }
+    }
+    connect().await
+}
 
 /// Connects to the store, then says that this node is there. Errors are sentences for the operator.
 pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
@@ -52,7 +73,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         .enable_all()
         .build()
         .map_err(|e| format!("no threads for the store: {e}"))?;
-    let connected = runtime.spawn(async move { CqlStore::connect(&options).await });
+    let connected = runtime.spawn(async move { patiently(STORE_PAUSE, || CqlStore::connect(&options)).await });
     let runtime = StoreRuntime::from(runtime);
     let (store, format) = connected.await.map_err(|e| e.to_string())?.map_err(|e: StoreError| e.to_string())?;
     let generation = next_generation(&dir).map_err(|e| format!("{}: cannot count its starts: {e}", dir.display()))?;
@@ -194,4 +215,33 @@ fn next_generation(dir: &Path) -> io::Result<u64> {
     };
     private::put_file(dir, GENERATION_FILE, format!("{}\n", before + 1).as_bytes())?;
     Ok(before + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// How often the store was asked, and what was told in the end. `answers`: what it gives to the first, second ... question.
+    async fn asked(answers: impl Fn(u32) -> Result<u32, StoreError>) -> (u32, Result<u32, String>) {
+        let count = Cell::new(0);
+        let ended = patiently(Duration::ZERO, || {
+            count.set(count.get() + 1);
+            std::future::ready(answers(count.get()))
+        });
+        let ended = ended.await.map_err(|error| error.to_string());
+        (count.get(), ended)
+    }
+
+    fn away() -> Result<u32, StoreError> {
+        Err(StoreError::Unavailable("nobody answers".to_owned()))
+    }
+
+    #[tokio::test]
+    async fn a_node_that_starts_waits_for_its_store_but_not_for_ever() {
+        assert_eq!(asked(|count| if count < 3 { away() } else { Ok(count) }).await, (3, Ok(3)));
+        assert_eq!(asked(|_| away()).await, (30, Err("store unavailable: nobody answers".to_owned())));
+        let refused = |_| Err(StoreError::Refused("another cluster".to_owned()));
+        assert_eq!(asked(refused).await, (1, Err("store refused: another cluster".to_owned())));
+    }
 }

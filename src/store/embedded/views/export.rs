@@ -126,8 +126,6 @@ mod tests {
         samples::{at, end_at},
         tables::{Ended, Tables},
     };
-    use campanile_ports::Row;
-    use campanile_schema::record::RunState;
 
     #[test]
     fn ended_runs_come_in_order_and_once_however_batches_were_cut() {
