@@ -13,7 +13,7 @@ use campanile_schema::{
     stored::{StoredJob, StoredTrigger},
     time::Timestamp,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub const DEFAULT_TENANT: &str = "default";
 
@@ -77,18 +77,24 @@ impl Drafts {
     }
 }
 
-/// The second job of a name is `-2`, the third `-3`, in the order in which they were read.
+/// The second job of a name is `-2`, the third `-3`, in the order in which they were read. A number is left out where another job is
+/// called so.
 fn number_twins(drafts: &mut [Draft]) {
-    let mut seen: BTreeMap<(String, String), u32> = BTreeMap::new();
+    let named = |draft: &Draft| (draft.spec.tenant_id.clone(), draft.spec.name.clone());
+    let mut taken: BTreeSet<(String, String)> = drafts.iter().map(named).collect();
+    let mut counts: BTreeMap<(String, String), u32> = BTreeMap::new();
     for draft in drafts {
-        let count = seen.entry((draft.spec.tenant_id.clone(), draft.spec.name.clone())).or_insert(0);
+        let (tenant, name) = named(draft);
+        let count = counts.entry((tenant.clone(), name.clone())).or_insert(0);
         *count += 1;
-        if *count > 1 {
-            draft
-                .changed
-                .push(format!("another job has the same name '{}' here: this one gets a number", draft.spec.name));
-            draft.spec.name = format!("{}-{count}", draft.spec.name);
+        if *count == 1 {
+            continue;
         }
+        while !taken.insert((tenant.clone(), format!("{name}-{count}"))) {
+            *count += 1;
+        }
+        draft.changed.push(format!("another job has the same name '{name}' here: this one gets a number"));
+        draft.spec.name = format!("{name}-{count}");
     }
 }
 
@@ -188,4 +194,26 @@ pub const QUEUES_ONE: &str =
 pub fn serial(spec: &mut JobSpec, changed: &mut Vec<String>) {
     spec.concurrency_policy = ConcurrencyPolicy::QueueOne;
     changed.push(QUEUES_ONE.to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_of_one_name_get_numbers_that_no_other_job_has() {
+        let draft = |name: &str| Draft {
+            spec: plain("t", name, Trigger::Manual {}),
+            suspend: None,
+            place: Place::default(),
+            origin: String::new(),
+            changed: Vec::new(),
+        };
+        let mut drafts = ["a", "a", "a-2", "a", "b", "a-2"].map(draft);
+        number_twins(&mut drafts);
+        let names: Vec<&str> = drafts.iter().map(|draft| draft.spec.name.as_str()).collect();
+        assert_eq!(names, ["a", "a-3", "a-2", "a-4", "b", "a-2-2"]);
+        assert!(drafts[2].changed.is_empty());
+        assert_eq!(drafts[3].changed.len(), 1);
+    }
 }
