@@ -1,7 +1,8 @@
 //! `OnCalendar=` of systemd as a cron expression of the UNIX dialect. What cannot be said there is refused by name.
 //!
 //! In systemd a weekday and a date must both match; in cron either is enough. What both say together is written with `#`, `L` or a step
-//! that begins with `*`, or refused. The meaning is held against `systemd-analyze calendar` (`tests/calendar.rs`).
+//! that begins with `*`, or refused. `tests.rs` compares the instants with those of `systemd-analyze
+//! calendar`.
 
 use campanile_core::cron::find_zone;
 

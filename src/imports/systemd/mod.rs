@@ -82,6 +82,11 @@ fn job(
     options: &Options,
 ) -> Result<Result<Vec<Draft>, Refusal>, ImportError> {
     let base = name.strip_suffix(".timer").unwrap_or(name);
+    if base.ends_with('@') {
+        let at = Place { file: source::shown(path), line: 0 };
+        let advice = format!("link the file as {base}INSTANCE.timer, and import that");
+        return Ok(Err(Refusal::new(&at, "it is a template, of which systemd starts only instances", advice)));
+    }
     let started = unit.last("Timer", "Unit").map_or_else(|| format!("{base}.service"), |unit| unit.value.clone());
     if !started.ends_with(".service") {
         let at = unit.last("Timer", "Unit").map(|setting| setting.place.clone()).unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::{
     Refusal,
     exec::{self, Exec, Names, specified},
-    unit::{Unit, span_ms},
+    unit::{Unit, is_true, span_ms},
 };
 use crate::{Options, Place, source, text};
 use campanile_schema::{
@@ -103,17 +103,24 @@ pub fn work(path: &Path, name: &str, unit: &Unit, options: &Options) -> Result<W
             restart.value
         ));
     }
+    surroundings(unit, &mut changed);
     others(unit, &mut changed);
     Ok(Work { action, timeout_sec: timeout(unit, kind)?, changed })
 }
 
+/// Whether a unit file belongs to a user's own systemd, as those in `/etc/systemd/user` and `~/.config/systemd/user`.
+fn is_of_user(path: &Path) -> bool {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let parts: Vec<_> = whole.components().map(|part| part.as_os_str()).collect();
+    parts.windows(2).any(|pair| pair[0] == "systemd" && pair[1] == "user")
+}
+
 /// The user of a service of the system is root unless it names one; a service of a user is that user's.
 fn user(path: &Path, unit: &Unit, options: &Options, changed: &mut Vec<String>) -> Result<(), Refusal> {
-    let is_of_user = path.components().any(|part| part.as_os_str() == "user");
     let named = unit.last("Service", "User");
     let user = match named {
         Some(setting) => setting.value.as_str(),
-        None if is_of_user => return Ok(()),
+        None if is_of_user(path) => return Ok(()),
         None => "root",
     };
     if user == options.self_user {
@@ -227,6 +234,26 @@ fn bytes(text: &str) -> Option<u64> {
     let unit = UNITS.into_iter().find_map(|(letter, shift)| Some((text.strip_suffix(letter)?, shift)));
     let (number, shift) = unit.unwrap_or((text, 0));
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Settings that are read by systemd for the start of the command, and have no counterpart.
+fn surroundings(unit: &Unit, changed: &mut Vec<String>) {
+    for name in ["StandardOutput", "StandardError"] {
+        let to_file = |value: &str| ["file:", "append:", "truncate:"].iter().any(|kind| value.starts_with(kind));
+        if let Some(setting) = unit.last("Service", name).filter(|setting| to_file(&setting.value)) {
+            let written = text::shown(&setting.value);
+            changed.push(format!("{name}={written} is not kept: the output is in the log of the run"));
+        }
+    }
+    if let Some(group) = unit.last("Service", "Group") {
+        let group = text::shown(&group.value);
+        changed.push(format!("Group={group} is not kept: the command has the groups of the executor's user"));
+    }
+    if unit.last("Service", "RemainAfterExit").is_some_and(|setting| is_true(&setting.value)) {
+        let told = "RemainAfterExit= is not kept: systemd starts such a service once and then takes it for active; here it \
+                    starts at each instant";
+        changed.push(told.to_owned());
+    }
 }
 
 /// Settings that are passed over: by name, in one sentence each.

@@ -71,6 +71,69 @@ fn services_of_other_users_are_refused_unless_asked_for() {
     assert!(import.job("systemd/backup").tells("here it runs as the executor's user"));
 }
 
+/// A directory with unit files, `systemd/` in it or not.
+fn units(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn a_template_is_refused_and_its_instance_is_read() {
+    let timer = "[Timer]\nOnCalendar=daily\n";
+    let service = "[Service]\nExecStart=/usr/bin/scrub %i\n";
+    let dir = units(&[("scrub@.timer", timer), ("scrub@home.timer", timer), ("scrub@.service", service)]);
+    let import = imported(System::Systemd, &[dir.path().to_owned()], &options());
+    assert!(import.refusal("scrub@.timer").reason.contains("it is a template"), "{}", render(&import));
+    let command = &import.job("systemd/scrub_home").written()["spec"]["command"];
+    assert_eq!(command, &json!(["/usr/bin/scrub", "home"]));
+}
+
+/// As systemd reads a drop-in that replaces when a timer is due.
+#[test]
+fn an_empty_schedule_takes_back_schedules_of_all_kinds() {
+    let service = "[Service]\nExecStart=/usr/bin/clean\n";
+    let timer = "[Timer]\nOnBootSec=5min\nOnUnitActiveSec=1h\n";
+    let drop_in = "[Timer]\nOnCalendar=\nOnCalendar=03:00\n";
+    let dir = units(&[("a.timer", timer), ("a.timer.d/x.conf", drop_in), ("a.service", service)]);
+    let import = imported(System::Systemd, &[dir.path().join("a.timer")], &options());
+    let job = import.job("systemd/a");
+    assert_eq!(job.written()["spec"]["schedule"], "0 3 * * *");
+    assert!(!job.tells("OnBootSec"), "{:?}", job.changed);
+}
+
+#[test]
+fn only_units_below_systemd_user_are_of_a_user() {
+    let files = [
+        ("systemd/user/a.timer", "[Timer]\nOnCalendar=daily\n"),
+        ("systemd/user/a.service", "[Service]\nExecStart=/usr/bin/a\n"),
+        ("user/b.timer", "[Timer]\nOnCalendar=daily\n"),
+        ("user/b.service", "[Service]\nExecStart=/usr/bin/b\n"),
+    ];
+    let dir = units(&files);
+    let ada = Options { self_user: "ada".to_owned(), ..options() };
+    let import = imported(System::Systemd, &[dir.path().join("systemd/user"), dir.path().join("user")], &ada);
+    assert_eq!(import.jobs.len(), 1, "{}", render(&import));
+    assert!(import.refusal("b.timer").reason.contains("runs as root"), "{}", render(&import));
+}
+
+#[test]
+fn what_surrounds_a_command_is_told() {
+    let service = "[Service]\nType=oneshot\nGroup=adm\nRemainAfterExit=yes\nStandardOutput=append:/var/log/a\nStandardError=journal\n\
+                   ExecStart=/usr/bin/a\n";
+    let dir = units(&[("a.timer", "[Timer]\nOnCalendar=daily\n"), ("a.service", service)]);
+    let import = imported(System::Systemd, &[dir.path().to_owned()], &options());
+    let job = import.job("systemd/a");
+    for told in ["Group=adm is not kept", "systemd starts such a service once", "StandardOutput=append:/var/log/a"] {
+        assert!(job.tells(told), "{told}: {:?}", job.changed);
+    }
+    assert!(!job.tells("StandardError"), "{:?}", job.changed);
+}
+
 /// Instants of `systemd-analyze calendar`, kept in a file; where there is a systemd it is asked again.
 #[test]
 fn events_are_due_when_systemd_says() {

@@ -20,6 +20,9 @@ pub struct Timer {
 
 /// Settings that start a service at instants which have no counterpart.
 const STARTS: [&str; 3] = ["OnBootSec", "OnStartupSec", "OnActiveSec"];
+/// Settings that say when. An empty one of them takes back all that were written before it.
+const SCHEDULES: [&str; 6] =
+    ["OnCalendar", "OnUnitActiveSec", "OnUnitInactiveSec", "OnBootSec", "OnStartupSec", "OnActiveSec"];
 const EVENTS: [&str; 2] = ["OnClockChange", "OnTimezoneChange"];
 const KNOWN: [&str; 7] =
     ["OnCalendar", "OnUnitActiveSec", "OnUnitInactiveSec", "AccuracySec", "RandomizedDelaySec", "Persistent", "Unit"];
@@ -34,12 +37,15 @@ pub fn triggers(unit: &Unit, options: &Options) -> Result<Timer, Refusal> {
             return Err(Refusal::new(&setting.place, reason, "take it out"));
         }
     }
-    let calendar = unit.list("Timer", "OnCalendar");
-    let (active, inactive) = (unit.list("Timer", "OnUnitActiveSec"), unit.list("Timer", "OnUnitInactiveSec"));
+    let schedules = unit.group("Timer", &SCHEDULES);
+    let named = |name: &str| schedules.iter().copied().filter(|setting| setting.name == name).collect::<Vec<_>>();
+    let calendar = named("OnCalendar");
+    let (active, inactive) = (named("OnUnitActiveSec"), named("OnUnitInactiveSec"));
     let intervals: Vec<&Setting> = active.iter().chain(&inactive).copied().collect();
+    let starts: Vec<&Setting> = STARTS.into_iter().filter_map(|name| named(name).pop()).collect();
     let jitter_sec = delay(unit, &mut timer.changed)?;
     match (calendar.as_slice(), intervals.as_slice()) {
-        ([], []) => return Err(none(unit)),
+        ([], []) => return Err(none(starts.first().copied())),
         ([], [interval]) => {
             let trigger = interval_trigger(interval, active.is_empty(), jitter_sec, &mut timer.changed)?;
             timer.triggers.push((trigger, interval.place.clone()));
@@ -55,8 +61,8 @@ pub fn triggers(unit: &Unit, options: &Options) -> Result<Timer, Refusal> {
             return Err(Refusal::new(&setting.place, reason, "make a timer for each schedule"));
         }
     }
-    let starts: Vec<&str> = STARTS.into_iter().filter(|name| unit.last("Timer", name).is_some()).collect();
     if !starts.is_empty() {
+        let starts: Vec<&str> = starts.iter().map(|setting| setting.name.as_str()).collect();
         let told = "nothing here starts when a machine starts";
         timer.changed.push(format!("{}= is left out: {told}", starts.join("= and ")));
     }
@@ -65,8 +71,8 @@ pub fn triggers(unit: &Unit, options: &Options) -> Result<Timer, Refusal> {
 }
 
 /// A timer without a schedule that can be said.
-fn none(unit: &Unit) -> Refusal {
-    match STARTS.into_iter().find_map(|name| unit.last("Timer", name)) {
+fn none(start: Option<&Setting>) -> Refusal {
+    match start {
         Some(setting) => Refusal::new(
             &setting.place,
             format!("{}= alone has no counterpart: nothing here starts when a machine or a timer starts", setting.name),

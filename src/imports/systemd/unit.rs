@@ -49,7 +49,7 @@ impl Unit {
             }
             let (before, begin) = joined.take().unwrap_or((String::new(), number));
             let whole = before + line;
-            if let Some(open) = whole.strip_suffix('\\') {
+            if let Some(open) = whole.strip_suffix('\\').filter(|open| ends_unescaped(open)) {
                 joined = Some((format!("{open} "), begin));
                 continue;
             }
@@ -79,7 +79,13 @@ impl Unit {
 
     /// All values since the last empty one.
     pub fn list(&self, section: &str, name: &str) -> Vec<&Setting> {
-        let all = self.settings.iter().filter(|setting| setting.section == section && setting.name == name);
+        self.group(section, &[name])
+    }
+
+    /// All values of several settings since the last empty one of any of them.
+    pub fn group(&self, section: &str, names: &[&str]) -> Vec<&Setting> {
+        let is_one = |setting: &&Setting| setting.section == section && names.contains(&setting.name.as_str());
+        let all = self.settings.iter().filter(is_one);
         let mut found = Vec::new();
         for setting in all {
             if setting.value.is_empty() {
@@ -95,6 +101,11 @@ impl Unit {
     pub fn last(&self, section: &str, name: &str) -> Option<&Setting> {
         self.list(section, name).pop()
     }
+}
+
+/// Whether a backslash behind `text` is one that joins lines: two of them are one character of the value.
+fn ends_unescaped(text: &str) -> bool {
+    text.bytes().rev().take_while(|byte| *byte == b'\\').count().is_multiple_of(2)
 }
 
 /// `yes`, `true`, `on`, `1`.
@@ -138,7 +149,7 @@ mod tests {
     fn settings_with_comments_joined_lines_resets_and_drop_ins() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.timer");
-        let text = "# comment\n[Timer]\nOnCalendar=daily\nOnCalendar=\nOnCalendar = 02:30\nodd\n[Service]\nExecStart=/bin/a \\\n# x\n  b \\\n  c\n";
+        let text = "# comment\n[Timer]\nOnCalendar=daily\nOnCalendar=\nOnCalendar = 02:30\nodd\n[Service]\nExecStart=/bin/a \\\n# x\n  b \\\n  c\nSyslogIdentifier=d\\\\\nNice=1\n";
         std::fs::write(&path, text).unwrap();
         std::fs::create_dir(dir.path().join("a.timer.d")).unwrap();
         std::fs::write(dir.path().join("a.timer.d/x.conf"), "[Timer]\nOnCalendar=03:00\n").unwrap();
@@ -148,6 +159,8 @@ mod tests {
         let exec = unit.last("Service", "ExecStart").unwrap();
         assert_eq!(exec.value.split_whitespace().collect::<Vec<_>>(), ["/bin/a", "b", "c"]);
         assert_eq!((exec.place.line, unit.odd[0].line), (8, 6));
+        // Two backslashes at the end of a line are one that is meant.
+        assert_eq!(unit.last("Service", "Nice").unwrap().value, "1");
     }
 
     #[test]
