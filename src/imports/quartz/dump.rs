@@ -106,7 +106,7 @@ fn trigger_key(row: &Row) -> Key {
 }
 
 fn job(row: &Row, place: Place) -> QuartzJob {
-    let (data, data_lost) = job_data(row.bytes("job_data"));
+    let (data, data_lost) = job_data(row);
     QuartzJob {
         key: job_key(row),
         class: row.words("job_class_name"),
@@ -136,7 +136,7 @@ fn trigger(row: &Row, crons: &BTreeMap<Key, Row>, simples: &BTreeMap<Key, Row>, 
         (other, ..) => Kind::Other(format!("a trigger of the type '{}' cannot be said", text::shown(other))),
     };
     let at = |column: &str| row.number(column).filter(|ms| *ms > 0).map(Timestamp);
-    let (data, data_lost) = job_data(row.bytes("job_data"));
+    let (data, data_lost) = job_data(row);
     QuartzTrigger {
         job: job_key(row),
         misfire: Misfire::of_number(row.number("misfire_instr").unwrap_or(0), written == "SIMPLE"),
@@ -158,8 +158,21 @@ fn trigger(row: &Row, crons: &BTreeMap<Key, Row>, simples: &BTreeMap<Key, Row>, 
     }
 }
 
-/// A map of texts if Quartz keeps properties (`useProperties`), else why not. Java's own form is only looked at to see whether it is empty.
-fn job_data(bytes: &[u8]) -> (BTreeMap<String, String>, Option<String>) {
+/// A map of texts, else why there is none.
+type Data = (BTreeMap<String, String>, Option<String>);
+
+fn job_data(row: &Row) -> Data {
+    if row.is_expression("job_data") {
+        return (BTreeMap::new(), Some("it is an expression of SQL".to_owned()));
+    }
+    let bytes = row.bytes("job_data");
+    // `pg_dump --inserts` writes bytes as a text in hex, without saying so.
+    let decoded = bytes.strip_prefix(b"\\x").and_then(|digits| hex::decode(digits).ok());
+    data_of(decoded.as_deref().unwrap_or(bytes))
+}
+
+/// Properties if Quartz keeps them (`useProperties`). Java's own form is only looked at to see whether it is empty.
+fn data_of(bytes: &[u8]) -> Data {
     const SERIALIZED: [u8; 2] = [0xac, 0xed];
     // A block of eight bytes, capacity and size, and the end of the block.
     let is_empty_map = |window: &[u8]| window[..2] == [0x77, 0x08] && window[6..] == [0, 0, 0, 0, 0x78];
@@ -178,48 +191,89 @@ fn job_data(bytes: &[u8]) -> (BTreeMap<String, String>, Option<String>) {
 
 /// What `Properties.store` writes.
 fn properties(text: &str) -> BTreeMap<String, String> {
-    let unescaped = |text: &str| {
-        let (mut found, mut escaped) = (String::new(), false);
-        for letter in text.chars() {
-            match (escaped, letter) {
-                (false, '\\') => escaped = true,
-                (false, other) => found.push(other),
-                (true, other) => {
-                    found.push(match other {
-                        'n' => '\n',
-                        't' => '\t',
-                        'r' => '\r',
-                        other => other,
-                    });
-                    escaped = false;
-                }
-            }
-        }
-        found
-    };
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with(['#', '!']));
     let entry = |line: &str| {
-        let at = line.char_indices().find(|(at, c)| matches!(c, '=' | ':') && !line[..*at].ends_with('\\'));
-        let (name, value) = at.map_or((line, ""), |(at, _)| (&line[..at], &line[at + 1..]));
-        (unescaped(name.trim()), unescaped(value.trim_start()))
+        let (name, value) = entry(line);
+        (unescaped(name), unescaped(value.trim_start()))
     };
     lines.map(entry).collect()
+}
+
+/// Name and value: the first sign between them that is not escaped.
+fn entry(line: &str) -> (&str, &str) {
+    let mut is_escaped = false;
+    for (at, letter) in line.char_indices() {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '=' | ':' => return (&line[..at], &line[at + 1..]),
+            _ => {}
+        }
+    }
+    (line, "")
+}
+
+/// Characters beyond ASCII are written as `\uXXXX`, units of UTF-16.
+fn unescaped(text: &str) -> String {
+    let mut units: Vec<u16> = Vec::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        let plain = match (letter, if letter == '\\' { letters.next() } else { None }) {
+            (_, Some('n')) => '\n',
+            (_, Some('t')) => '\t',
+            (_, Some('r')) => '\r',
+            (_, Some('f')) => '\u{c}',
+            (_, Some('u')) => {
+                let digits: String = letters.by_ref().take(4).collect();
+                units.push(u16::from_str_radix(&digits, 16).unwrap_or(0xfffd));
+                continue;
+            }
+            (_, Some(other)) => other,
+            (other, None) => other,
+        };
+        units.extend_from_slice(plain.encode_utf16(&mut [0; 2]));
+    }
+    String::from_utf16_lossy(&units)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::Cell;
+
+    fn row(cell: Cell) -> Row {
+        Row { line: 1, cells: BTreeMap::from([("job_data".to_owned(), cell)]) }
+    }
 
     #[test]
     fn job_data_is_properties_an_empty_map_or_lost() {
-        let (data, lost) = job_data(b"#\n#Wed Nov 25 2026\nreport=daily\npath=c\\:\\\\x\n");
+        let (data, lost) = data_of(b"#\n#Wed Nov 25 2026\nreport=daily\npath=c\\:\\\\x\n");
         assert_eq!(data.get("path").map(String::as_str), Some("c:\\x"));
         assert_eq!((data.len(), lost), (2, None));
         let mut empty = vec![0xac, 0xed, 0, 5];
         empty.extend([0x77, 0x08, 0, 0, 0, 0x10, 0, 0, 0, 0, 0x78, 0]);
-        assert_eq!(job_data(&empty), (BTreeMap::new(), None));
+        assert_eq!(data_of(&empty), (BTreeMap::new(), None));
         empty[13] = 1;
-        assert!(job_data(&empty).1.is_some());
-        assert!(job_data(&[0xff, 0xfe]).1.is_some());
+        assert!(data_of(&empty).1.is_some());
+        assert!(data_of(&[0xff, 0xfe]).1.is_some());
+    }
+
+    #[test]
+    fn properties_have_escapes_for_signs_and_for_characters_beyond_ascii() {
+        let (data, _) = data_of(br"a\=\=b=\u6bcf\u65e5\ud83d\ude00\tx=y");
+        assert_eq!(data, BTreeMap::from([("a==b".to_owned(), "每日😀\tx=y".to_owned())]));
+        let (data, _) = data_of(br"back\\=slash");
+        assert_eq!(data, BTreeMap::from([("back\\".to_owned(), "slash".to_owned())]));
+    }
+
+    #[test]
+    fn job_data_as_text_in_hex_is_bytes_and_an_expression_is_lost() {
+        let (data, lost) = job_data(&row(Cell::Bytes(br"\x613d62".to_vec())));
+        assert_eq!((data, lost), (BTreeMap::from([("a".to_owned(), "b".to_owned())]), None));
+        let object = job_data(&row(Cell::Bytes(br"\xaced0005".to_vec())));
+        assert_eq!(object, (BTreeMap::new(), Some("it is an object of Java".to_owned())));
+        assert_eq!(job_data(&row(Cell::Null)), (BTreeMap::new(), None));
+        let lost = job_data(&row(Cell::Other("EMPTY_BLOB()".to_owned()))).1;
+        assert_eq!(lost.as_deref(), Some("it is an expression of SQL"));
     }
 }

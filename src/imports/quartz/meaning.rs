@@ -182,7 +182,7 @@ fn schedule(trigger: &QuartzTrigger, options: &Options, changed: &mut Vec<String
                 }
             };
             let every_ms = count.checked_mul(seconds).and_then(|seconds| seconds.checked_mul(1_000));
-            fixed_rate(trigger, every_ms.unwrap_or(0), MisfirePolicy::FireOnceNow, trigger.end, changed)
+            fixed_rate(trigger, every_ms.unwrap_or(0), MisfirePolicy::FireOnceNow, before(trigger.end), changed)
         }
         Kind::Other(why) => Err((why.clone(), "write a job with the schedule that is meant by hand")),
     }
@@ -244,10 +244,10 @@ fn simple(trigger: &QuartzTrigger, repeats: i64, interval_ms: i64, changed: &mut
             Ok(once)
         }
         (0, None) => Err(("it fires once when Quartz loads the file, which is no instant".to_owned(), HAND)),
-        (-1, _) => fixed_rate(trigger, interval_ms, MisfirePolicy::Skip, trigger.end, changed),
+        (-1, _) => fixed_rate(trigger, interval_ms, MisfirePolicy::Skip, before(trigger.end), changed),
         (1.., Some(start)) => {
             let last = repeats.checked_mul(interval_ms).and_then(|ms| start.ms().checked_add(ms)).map(Timestamp);
-            let end = [last, trigger.end].into_iter().flatten().min();
+            let end = [last, before(trigger.end)].into_iter().flatten().min();
             fixed_rate(trigger, interval_ms, MisfirePolicy::FireOnceNow, end, changed)
         }
         (1.., None) => {
@@ -256,6 +256,11 @@ fn simple(trigger: &QuartzTrigger, repeats: i64, interval_ms: i64, changed: &mut
         }
         (_, _) => Err((format!("the repeat count {repeats} is not known"), "correct it")),
     }
+}
+
+/// The last instant of an interval: at its end itself Quartz fires a cron trigger only.
+fn before(end: Option<Timestamp>) -> Option<Timestamp> {
+    end.map(|at| Timestamp(at.ms().saturating_sub(1)))
 }
 
 fn fixed_rate(

@@ -3,7 +3,7 @@ use crate::{
     Import, Options, System,
     draft::{CronRules, cron, plain},
     render,
-    testing::{fires, fixture, imported, options, refused},
+    testing::{NOW, fires, fixture, imported, options, refused},
 };
 use campanile_schema::{
     job::{Dialect, Gap, MisfirePolicy, Overlap},
@@ -63,6 +63,35 @@ fn jobs_and_triggers_of_xml() {
     }
     assert_eq!(import.refused.len(), 5, "{}", render(&import));
     assert!(import.notes.iter().any(|note| note.contains("jobs.xml:6: <pre-processing-commands> is not carried out")));
+}
+
+/// Imports `jobs.xml` with a part of it written otherwise.
+fn changed(from: &str, to: &str) -> Import {
+    let xml = std::fs::read_to_string(fixture("quartz/jobs.xml")).unwrap();
+    assert!(xml.contains(from), "{from}");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.xml");
+    std::fs::write(&path, xml.replace(from, to)).unwrap();
+    imported(System::Quartz, &[path], &options())
+}
+
+/// `SimpleTriggerImpl` leaves out an instant that is its end, `CronTriggerImpl` takes it.
+#[test]
+fn an_interval_does_not_fire_at_its_end_and_a_cron_trigger_does() {
+    let repeats = "<repeat-count>-1</repeat-count>\n        <repeat-interval>30000";
+    let import = changed(repeats, &format!("<end-time>2026-11-26T00:01:00Z</end-time>{repeats}"));
+    assert_eq!(fires(&import.job("quartz/DEFAULT/poll").spec, NOW, 5), [NOW + 30_000]);
+    let zone = "<cron-expression>0 0 18 LW * ? 2026-2029</cron-expression>";
+    let import = changed(zone, "<cron-expression>0 0 0 1 1 ? 2029-2031</cron-expression><time-zone>UTC</time-zone>");
+    let last = fires(&import.job("quartz/billing/invoices/month-end").spec, NOW, 5);
+    assert_eq!(last.len(), 2, "2029, and 2030 at the end itself: {last:?}");
+}
+
+#[test]
+fn comments_within_a_text_are_left_out_of_it() {
+    let import = changed("<value>EUR</value>", "<value><!-- not\nUSD -->E<!-- --><![CDATA[U]]>R</value>");
+    let params = &import.job("quartz/billing/invoices/month-end").written()["spec"]["params"];
+    assert_eq!(params["currency"], "EUR");
 }
 
 #[test]
@@ -128,11 +157,7 @@ fn expressions_are_due_when_quartz_says() {
 /// Quartz 2.5.2 gives 23:00, 23:30, 01:00 and 01:30 UTC here; the hour from 00:00 on is the first of two that the clock in Berlin shows.
 #[test]
 fn an_open_time_field_is_due_in_both_hours_and_that_is_told() {
-    let xml = std::fs::read_to_string(fixture("quartz/jobs.xml")).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("x.xml");
-    std::fs::write(&path, xml.replace("0 30 2 ? * MON-FRI", "0 0/30 * * * ?")).unwrap();
-    let import = imported(System::Quartz, &[path], &options());
+    let import = changed("0 30 2 ? * MON-FRI", "0 0/30 * * * ?");
     let job = import.job("quartz/billing/invoices/nightly");
     assert!(
         job.tells("Quartz leaves out the hour that comes the first time; here it is due in both"),

@@ -95,10 +95,11 @@ struct Reader<'a> {
     options: &'a Options,
 }
 
-/// The text of a child, without blanks around it; None: empty or not there.
-fn child<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
+/// The text of a child, without comments and without blanks around it; None: empty or not there.
+fn child(node: Node<'_, '_>, name: &str) -> Option<String> {
     let found = node.children().find(|child| child.tag_name().name() == name)?;
-    found.text().map(str::trim).filter(|text| !text.is_empty())
+    let text: String = found.children().filter(Node::is_text).filter_map(|part| part.text()).collect();
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 fn elements<'a, 'i>(node: Node<'a, 'i>, name: &'a str) -> impl Iterator<Item = Node<'a, 'i>> {
@@ -107,11 +108,7 @@ fn elements<'a, 'i>(node: Node<'a, 'i>, name: &'a str) -> impl Iterator<Item = N
 
 fn data(node: Node<'_, '_>) -> BTreeMap<String, String> {
     let entries = elements(node, "job-data-map").flat_map(|map| elements(map, "entry"));
-    entries
-        .filter_map(|entry| {
-            Some((child(entry, "key")?.to_owned(), child(entry, "value").unwrap_or_default().to_owned()))
-        })
-        .collect()
+    entries.filter_map(|entry| Some((child(entry, "key")?, child(entry, "value").unwrap_or_default()))).collect()
 }
 
 impl Reader<'_> {
@@ -163,15 +160,15 @@ impl Reader<'_> {
     fn job(&self, node: Node<'_, '_>) -> Result<QuartzJob, String> {
         let name = child(node, "name").ok_or("it has no <name>")?;
         let class =
-            child(node, "job-class").ok_or_else(|| format!("the job {} has no <job-class>", text::shown(name)))?;
+            child(node, "job-class").ok_or_else(|| format!("the job {} has no <job-class>", text::shown(&name)))?;
         Ok(QuartzJob {
             key: key(child(node, "group"), name),
-            class: class.to_owned(),
-            description: child(node, "description").unwrap_or_default().to_owned(),
+            class,
+            description: child(node, "description").unwrap_or_default(),
             data: data(node),
             data_lost: None,
             one_at_a_time: None,
-            recovers: child(node, "recover") == Some("true"),
+            recovers: child(node, "recover").is_some_and(|told| told == "true" || told == "1"),
             place: self.place(node),
         })
     }
@@ -180,12 +177,12 @@ impl Reader<'_> {
         let inner = node.children().find(Node::is_element).ok_or("it is empty")?;
         let name = child(inner, "name").ok_or("it has no <name>")?;
         let job =
-            child(inner, "job-name").ok_or_else(|| format!("the trigger {} has no <job-name>", text::shown(name)))?;
+            child(inner, "job-name").ok_or_else(|| format!("the trigger {} has no <job-name>", text::shown(&name)))?;
         let number = |name: &str| child(inner, name).and_then(|text| text.parse::<i64>().ok());
         let kind = match inner.tag_name().name() {
             "cron" => Kind::Cron {
-                expr: child(inner, "cron-expression").ok_or("it has no <cron-expression>")?.to_owned(),
-                zone: child(inner, "time-zone").map(str::to_owned),
+                expr: child(inner, "cron-expression").ok_or("it has no <cron-expression>")?,
+                zone: child(inner, "time-zone"),
             },
             "simple" => Kind::Simple {
                 repeats: number("repeat-count").unwrap_or(0),
@@ -193,12 +190,12 @@ impl Reader<'_> {
             },
             "calendar-interval" => Kind::Interval {
                 count: number("repeat-interval").unwrap_or(0),
-                unit: child(inner, "repeat-interval-unit").unwrap_or("DAY").to_owned(),
+                unit: child(inner, "repeat-interval-unit").unwrap_or_else(|| "DAY".to_owned()),
             },
             other => Kind::Other(format!("a trigger of the kind <{}> cannot be said", text::shown(other))),
         };
         let start = match (child(inner, "start-time"), number("start-time-seconds-in-future")) {
-            (Some(at), _) => Some(self.instant(at)?),
+            (Some(at), _) => Some(self.instant(&at)?),
             // From when the file is loaded.
             (None, _) => None,
         };
@@ -206,13 +203,13 @@ impl Reader<'_> {
             key: key(child(inner, "group"), name),
             job: key(child(inner, "job-group"), job),
             kind,
-            misfire: Misfire::of_name(child(inner, "misfire-instruction").unwrap_or_default()),
+            misfire: Misfire::of_name(&child(inner, "misfire-instruction").unwrap_or_default()),
             data: data(inner),
             data_lost: None,
             priority: number("priority"),
             start,
-            end: child(inner, "end-time").map(|at| self.instant(at)).transpose()?,
-            calendar: child(inner, "calendar-name").map(str::to_owned),
+            end: child(inner, "end-time").map(|at| self.instant(&at)).transpose()?,
+            calendar: child(inner, "calendar-name"),
             state: State::Active,
             place: self.place(node),
         })
@@ -231,8 +228,8 @@ impl Reader<'_> {
     }
 }
 
-fn key(group: Option<&str>, name: &str) -> Key {
-    Key { scheduler: String::new(), group: group.unwrap_or(GROUP).to_owned(), name: name.to_owned() }
+fn key(group: Option<String>, name: String) -> Key {
+    Key { scheduler: String::new(), group: group.unwrap_or_else(|| GROUP.to_owned()), name }
 }
 
 #[cfg(test)]

@@ -61,6 +61,11 @@ impl Row {
             || bytes.eq_ignore_ascii_case(b"yes")
     }
 
+    /// Whether its value is an expression, which is not computed.
+    pub fn is_expression(&self, column: &str) -> bool {
+        matches!(self.cells.get(column), Some(Cell::Other(_)))
+    }
+
     pub fn bytes(&self, column: &str) -> &[u8] {
         match self.cells.get(column) {
             Some(Cell::Bytes(bytes)) => bytes,
