@@ -1,7 +1,15 @@
 //! Bytes to tokens, with the line of each. A token has a limit, and comments and what is in them are passed over.
 
 use campanile_schema::limits::IMPORT_VALUE_BYTES;
-use std::io::{self, BufRead};
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead},
+};
+
+/// How much is kept of a value that nobody reads, bytes: enough to see the end of a `COPY`.
+const BEGINNING_BYTES: usize = 16;
+/// `$tag$` of PostgreSQL, bytes: names have at most 63.
+const TAG_BYTES: usize = 66;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
@@ -30,6 +38,8 @@ pub struct Lexer<R> {
     pub line: u64,
     /// Whether a backslash in a literal is an escape, as MySQL reads it.
     pub escapes: bool,
+    /// Whether texts and names are kept as a whole, up to a limit. Otherwise only how they begin is, and they may be of any length.
+    pub keeps: bool,
     read: u64,
     most: u64,
 }
@@ -37,7 +47,7 @@ pub struct Lexer<R> {
 impl<R: BufRead> Lexer<R> {
     /// Reads at most `most` bytes.
     pub fn new(input: R, most: u64, escapes: bool) -> Self {
-        Self { input, line: 1, escapes, read: 0, most }
+        Self { input, line: 1, escapes, keeps: true, read: 0, most }
     }
 
     pub fn wrong<T>(&self, what: impl Into<String>) -> Result<T, SqlError> {
@@ -73,6 +83,9 @@ impl<R: BufRead> Lexer<R> {
     }
 
     fn push(&self, text: &mut Vec<u8>, byte: u8) -> Result<(), SqlError> {
+        if !self.keeps && text.len() == BEGINNING_BYTES {
+            return Ok(());
+        }
         if text.len() == IMPORT_VALUE_BYTES {
             return self.wrong(format!("a value or a name is longer than {IMPORT_VALUE_BYTES} bytes"));
         }
@@ -103,6 +116,7 @@ impl<R: BufRead> Lexer<R> {
                     continue;
                 }
                 b'\'' => Token::Text(self.literal(self.escapes)?),
+                b'$' if !self.escapes => self.dollar()?,
                 b'`' => Token::Name(self.quoted(b'`')?),
                 b'"' => Token::Name(self.quoted(b'"')?),
                 b'[' => Token::Name(self.quoted(b']')?),
@@ -151,6 +165,34 @@ impl<R: BufRead> Lexer<R> {
                     self.push(&mut text, unescaped(next))?;
                 }
                 byte => self.push(&mut text, byte)?,
+            }
+        }
+        Err(SqlError::Wrong { line: begin, what: "a text that begins here has no end".to_owned() })
+    }
+
+    /// After a dollar sign: `$tag$ ... $tag$` of PostgreSQL, mostly the body of a function, whose text is not kept; else a word.
+    fn dollar(&mut self) -> Result<Token, SqlError> {
+        let begin = self.line;
+        let mut tag = vec![b'$'];
+        while let Some(byte) = self.peek()?.filter(|byte| is_word(*byte) && tag.len() < TAG_BYTES) {
+            self.take()?;
+            tag.push(byte);
+            if byte == b'$' {
+                return self.dollar_body(&tag, begin);
+            }
+        }
+        Ok(Token::Word(String::from_utf8_lossy(&tag).into_owned()))
+    }
+
+    fn dollar_body(&mut self, tag: &[u8], begin: u64) -> Result<Token, SqlError> {
+        let mut last = VecDeque::with_capacity(TAG_BYTES);
+        while let Some(byte) = self.take()? {
+            last.push_back(byte);
+            if last.len() > tag.len() {
+                last.pop_front();
+            }
+            if last.iter().eq(tag) {
+                return Ok(Token::Text(Vec::new()));
             }
         }
         Err(SqlError::Wrong { line: begin, what: "a text that begins here has no end".to_owned() })
@@ -255,6 +297,9 @@ mod tests {
         assert_eq!(texts(r"'c:\d' E'a\tb' N'n' X'6869' 0x6869 '\'", false), [r"c:\d", "a\tb", "n", "hi", "hi", r"\"]);
         let plain = tokens("-- 'x'\n/*!40101 SET 'y' */ `a``b` \"c\" [d] # e\n-12.5", true);
         let name = |name: &str| Token::Name(name.to_owned());
+        let word = |word: &str| Token::Word(word.to_owned());
+        let dollars = tokens("$$it's; $1$$ $a$ $$ $a$ $1 a$b", false);
+        assert_eq!(dollars, [Token::Text(Vec::new()), Token::Text(Vec::new()), word("$1"), word("a$b")]);
         assert_eq!(plain, [name("a`b"), name("c"), name("d"), Token::Word("-12.5".to_owned())]);
     }
 
@@ -264,8 +309,9 @@ mod tests {
             ("\n'abc", "line 2: a text that begins here has no end"),
             ("\n\n/* abc", "line 3: a comment that begins here has no end"),
             ("`abc", "line 1: a name that begins here has no end"),
+            ("\n$a$ $b$ $ $a", "line 2: a text that begins here has no end"),
         ] {
-            let mut lexer = Lexer::new(text.as_bytes(), 1 << 20, true);
+            let mut lexer = Lexer::new(text.as_bytes(), 1 << 20, !text.contains('$'));
             assert_eq!(lexer.token().unwrap_err().to_string(), told);
         }
         let long = format!("'{}'", "x".repeat(IMPORT_VALUE_BYTES + 1));

@@ -22,6 +22,8 @@ const NO_COLUMNS: [&str; 9] =
 #[derive(Debug, Default)]
 pub struct Dump {
     pub tables: BTreeMap<String, Vec<Row>>,
+    /// Columns of wanted tables, as they were created.
+    pub columns: BTreeMap<String, Vec<String>>,
     /// Rows that could not be read: line, and why.
     pub wrong: Vec<(u64, String)>,
     /// Statements of wanted tables that were not read, with their line.
@@ -34,7 +36,7 @@ pub fn read(path: &Path, wants: &dyn Fn(&str) -> bool) -> Result<Dump, ImportErr
     let begin = input.fill_buf().map_err(|error| source::unreadable(path, error))?;
     let escapes = is_mysql(begin);
     let lexer = Lexer::new(input, IMPORT_DUMP_BYTES, escapes);
-    let mut reader = Reader { lexer, wants, columns: BTreeMap::new(), dump: Dump::default(), rows: 0, bytes: 0 };
+    let mut reader = Reader { lexer, wants, dump: Dump::default(), rows: 0, bytes: 0 };
     match reader.statements() {
         Ok(()) => Ok(reader.dump),
         Err(SqlError::Io(error)) => Err(source::unreadable(path, error)),
@@ -55,8 +57,6 @@ fn is_mysql(begin: &[u8]) -> bool {
 struct Reader<'a, R> {
     lexer: Lexer<R>,
     wants: &'a dyn Fn(&str) -> bool,
-    /// Columns of wanted tables, as they were created.
-    columns: BTreeMap<String, Vec<String>>,
     dump: Dump,
     rows: usize,
     bytes: usize,
@@ -81,13 +81,15 @@ impl<R: BufRead> Reader<'_, R> {
         Ok(())
     }
 
-    /// To the end of the statement.
+    /// To the end of the statement. Its values may be of any length.
     fn skip(&mut self) -> Read<()> {
+        self.lexer.keeps = false;
         while let Some(token) = self.lexer.token()? {
             if token == Token::Sign(b';') {
                 break;
             }
         }
+        self.lexer.keeps = true;
         Ok(())
     }
 
@@ -146,7 +148,7 @@ impl<R: BufRead> Reader<'_, R> {
                 return self.lexer.wrong(format!("a table has more than {IMPORT_COLUMNS} columns"));
             }
         }
-        self.columns.insert(table, columns);
+        self.dump.columns.insert(table, columns);
         Ok(false)
     }
 
@@ -164,12 +166,11 @@ impl<R: BufRead> Reader<'_, R> {
         match next {
             Some(Token::Word(word)) if word.eq_ignore_ascii_case("VALUES") || word.eq_ignore_ascii_case("VALUE") => {}
             other => {
-                let why = format!("an INSERT into {} that has no VALUES is not read", text::shown(&table));
-                self.dump.passed_over.push((begin, why));
+                self.pass_over(begin, format!("an INSERT into {} that has no VALUES is not read", text::shown(&table)));
                 return Ok(other == Some(Token::Sign(b';')));
             }
         }
-        let columns = columns.or_else(|| self.columns.get(&table).cloned());
+        let columns = columns.or_else(|| self.dump.columns.get(&table).cloned());
         while let Some(token) = self.lexer.token()? {
             match token {
                 Token::Sign(b'(') => {
@@ -179,6 +180,14 @@ impl<R: BufRead> Reader<'_, R> {
                 }
                 Token::Sign(b',') => {}
                 Token::Sign(b';') => return Ok(true),
+                // SQL Server ends a statement with a line of its own.
+                Token::Word(word) if word.eq_ignore_ascii_case("GO") => return Ok(true),
+                Token::Word(word) if ["INSERT", "REPLACE"].iter().any(|next| word.eq_ignore_ascii_case(next)) => {
+                    let why =
+                        "an INSERT begins here before the one above it has ended in ';': what follows is not read";
+                    self.pass_over(self.lexer.line, why.to_owned());
+                    return Ok(false);
+                }
                 // `ON DUPLICATE KEY UPDATE ...`, `AS new`.
                 Token::Word(_) | Token::Name(_) | Token::Text(_) | Token::Sign(_) => return Ok(false),
             }
@@ -252,19 +261,22 @@ impl<R: BufRead> Reader<'_, R> {
         }
         self.lexer.rest_of_line()?;
         let is_wanted = (self.wants)(&table);
+        self.lexer.keeps = is_wanted;
+        let columns = columns.or_else(|| self.dump.columns.get(&table).cloned());
         loop {
             let at = self.lexer.line;
-            let Some(line) = self.lexer.rest_of_line()? else { return Ok(true) };
+            let Some(line) = self.lexer.rest_of_line()? else { break };
             let line = line.strip_suffix(b"\r").unwrap_or(&line);
             if line == b"\\." {
-                return Ok(true);
+                break;
             }
             if is_wanted {
                 let cells = line.split(|byte| *byte == b'\t').map(copied).collect();
-                let columns = columns.clone().or_else(|| self.columns.get(&table).cloned());
                 self.row(&table, columns.as_deref(), at, cells)?;
             }
         }
+        self.lexer.keeps = true;
+        Ok(true)
     }
 
     fn row(&mut self, table: &str, columns: Option<&[String]>, line: u64, cells: Vec<Cell>) -> Read<()> {
@@ -291,6 +303,12 @@ impl<R: BufRead> Reader<'_, R> {
         let cells = columns.iter().cloned().zip(cells).collect();
         self.dump.tables.entry(table.to_owned()).or_default().push(Row { line, cells });
         Ok(())
+    }
+
+    fn pass_over(&mut self, line: u64, why: String) {
+        if self.dump.passed_over.len() < IMPORT_ROWS {
+            self.dump.passed_over.push((line, why));
+        }
     }
 
     fn wrong(&mut self, line: u64, why: &str) {
@@ -429,6 +447,30 @@ mod tests {
         assert_eq!(rows.len(), 3, "{rows:?}");
         assert_eq!(rows[0].number("a"), Some(2));
         assert!(matches!(rows[1].cells["b"], Cell::Other(_)), "{rows:?}");
+    }
+
+    #[test]
+    fn functions_of_postgresql_and_large_values_of_other_tables_are_passed_over() {
+        let large = "x".repeat(2 << 20);
+        let text = format!(
+            "-- PostgreSQL database dump\nCREATE FUNCTION public.f() RETURNS trigger AS $_$\nBEGIN -- it's\n  RAISE 'no; $1 \
+             $$';\nEND;\n$_$;\nCREATE TABLE public.t (a integer, b text);\nCOPY public.other (a) FROM stdin;\n{large}\n\\.\n\
+             INSERT INTO public.other VALUES ('{large}');\nINSERT INTO public.t VALUES (1, 'x');\n"
+        );
+        assert_eq!(rows(&text), expected(&[(12, "1", "x")]));
+        let wanted = dump(&format!("INSERT INTO t (a) VALUES ('{large}');")).unwrap_err().to_string();
+        assert!(wanted.contains("longer than 1048576 bytes"), "{wanted}");
+    }
+
+    #[test]
+    fn statements_without_a_semicolon_are_read_to_their_go_or_told() {
+        let text =
+            "INSERT [dbo].[t] ([a], [b]) VALUES (1, N'x')\nGO\nINSERT [dbo].[t] ([a], [b]) VALUES (2, N'y')\nGO\n";
+        assert_eq!(rows(text), expected(&[(1, "1", "x"), (3, "2", "y")]));
+        let found = dump("INSERT t (a) VALUES (1)\nINSERT t (a) VALUES (2)\n").unwrap();
+        assert_eq!(found.tables["t"].len(), 1);
+        assert_eq!(found.passed_over[0].0, 2, "{found:?}");
+        assert!(found.passed_over[0].1.contains("what follows is not read"), "{found:?}");
     }
 
     #[test]
