@@ -12,8 +12,8 @@ use campanile_schema::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The job of a task, and if it has children its DAG.
-pub fn add(id: i64, tasks: &BTreeMap<i64, Task>, drafts: &mut Drafts) {
+/// The job of a task, and if it has children its DAG. `is_child`: another task runs it too.
+pub fn add(id: i64, tasks: &BTreeMap<i64, Task>, is_child: bool, drafts: &mut Drafts) {
     let task = &tasks[&id];
     let mut job = Draft {
         spec: task.spec.clone(),
@@ -23,8 +23,15 @@ pub fn add(id: i64, tasks: &BTreeMap<i64, Task>, drafts: &mut Drafts) {
         changed: task.changed.clone(),
     };
     if task.children.is_empty() {
-        job.spec.trigger = task.trigger.clone();
         job.suspend = suspended(task);
+        if is_child && job.suspend.is_some() {
+            // Paused it would hold up the DAG: its node would wait until somebody resumes the job.
+            let told = "it is stopped, and XXL-JOB runs it only after other tasks: its own schedule is left out";
+            job.changed.push(told.to_owned());
+            job.suspend = None;
+        } else {
+            job.spec.trigger = task.trigger.clone();
+        }
         drafts.add(job);
         return;
     }

@@ -16,14 +16,14 @@ use super::{
     sql::{self, Row, told, unknown_columns},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 use task::Task;
 
 const INFO: &str = "xxl_job_info";
 const GROUP: &str = "xxl_job_group";
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 26] = [
     "id",
     "job_group",
     "job_desc",
@@ -33,6 +33,7 @@ const COLUMNS: [&str; 25] = [
     "alarm_email",
     "schedule_type",
     "schedule_conf",
+    "schedule_timezone",
     "misfire_strategy",
     "executor_route_strategy",
     "executor_handler",
@@ -51,9 +52,24 @@ const COLUMNS: [&str; 25] = [
     "job_cron",
 ];
 
+/// What rows of a dump mean beside their cells.
+struct Known<'a> {
+    /// Names of applications.
+    groups: BTreeMap<i64, String>,
+    /// The table has the column trigger_status, whose default stands for stopped.
+    has_status: bool,
+    options: &'a Options,
+}
+
 pub fn read(paths: &[PathBuf], options: &Options, drafts: &mut Drafts) -> Result<(), ImportError> {
+    // Names are made of ids, and DAGs find their nodes by names: an id stands for one task in all files.
+    let mut tasks: BTreeMap<i64, Task> = BTreeMap::new();
     for path in source::files(paths, &["sql"])? {
-        file(&path, options, drafts)?;
+        file(&path, options, &mut tasks, drafts)?;
+    }
+    let children: BTreeSet<i64> = tasks.values().flat_map(|task| task.children.iter().copied()).collect();
+    for id in tasks.keys() {
+        graph::add(*id, &tasks, children.contains(id), drafts);
     }
     drafts.note(
         "tasks of the type BEAN need an executor that registers a handler of their name (docs/guides/executors.md); it finds the task's \
@@ -66,7 +82,12 @@ pub fn read(paths: &[PathBuf], options: &Options, drafts: &mut Drafts) -> Result
     Ok(())
 }
 
-fn file(path: &Path, options: &Options, drafts: &mut Drafts) -> Result<(), ImportError> {
+fn file(
+    path: &Path,
+    options: &Options,
+    tasks: &mut BTreeMap<i64, Task>,
+    drafts: &mut Drafts,
+) -> Result<(), ImportError> {
     let mut dump = sql::read(path, &|table| table == INFO || table == GROUP)?;
     let file = source::shown(path);
     if !dump.tables.contains_key(INFO) && dump.wrong.is_empty() {
@@ -75,20 +96,19 @@ fn file(path: &Path, options: &Options, drafts: &mut Drafts) -> Result<(), Impor
     told(&dump, &file, drafts);
     let rows = dump.tables.remove(INFO).unwrap_or_default();
     unknown_columns(&file, INFO, &COLUMNS, &rows, drafts);
-    let groups = groups(&dump.tables.remove(GROUP).unwrap_or_default());
-    let mut tasks: BTreeMap<i64, Task> = BTreeMap::new();
+    let has_status =
+        dump.columns.get(INFO).is_some_and(|columns| columns.iter().any(|column| column == "trigger_status"));
+    let known = Known { groups: groups(&dump.tables.remove(GROUP).unwrap_or_default()), has_status, options };
     for row in &rows {
         let place = Place { file: file.clone(), line: row.line };
-        match task::read(row, place.clone(), &groups, options) {
+        match task::read(row, place.clone(), &known) {
             Ok(task) if tasks.contains_key(&task.id) => {
-                drafts.refuse(&place, &task.origin(), "another row has the same id", "dump one database at a time");
+                let advice = "import one database at a time, each with its own --tenant";
+                drafts.refuse(&place, &task.origin(), "another row has the same id", advice);
             }
             Ok(task) => drop(tasks.insert(task.id, task)),
             Err((origin, reason, advice)) => drafts.refuse(&place, &origin, reason, advice),
         }
-    }
-    for id in tasks.keys().copied().collect::<Vec<_>>() {
-        graph::add(id, &tasks, drafts);
     }
     Ok(())
 }

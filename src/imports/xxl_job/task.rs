@@ -1,13 +1,16 @@
 //! A row of `xxl_job_info` as a job.
 
-use super::action;
+use super::{Known, action};
 use crate::{
-    Options, Place,
+    Place,
     draft::{CronRules, DEFAULT_TENANT, cron, open_hour, plain, serial},
     sql::Row,
     text,
 };
-use campanile_core::{cron::CronExpr, names::check_tenant};
+use campanile_core::{
+    cron::{CronExpr, find_zone},
+    names::check_tenant,
+};
 use campanile_schema::{
     job::{Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, Overlap, RetryPolicy, Trigger},
     limits::{ATTEMPTS_MAX, SECONDS_MAX},
@@ -15,7 +18,6 @@ use campanile_schema::{
     time::Timestamp,
 };
 use serde_json::json;
-use std::collections::BTreeMap;
 
 const LABEL_ID: &str = "xxl.id";
 const LABEL_GROUP: &str = "xxl.group";
@@ -51,14 +53,15 @@ fn origin(id: i64, description: &str) -> String {
 /// What it is, why it makes no job, and what to do.
 type Refusal = (String, String, &'static str);
 
-pub fn read(row: &Row, place: Place, groups: &BTreeMap<i64, String>, options: &Options) -> Result<Task, Refusal> {
+pub fn read(row: &Row, place: Place, known: &Known<'_>) -> Result<Task, Refusal> {
+    let options = known.options;
     let described = row.words("job_desc");
     let Some(id) = row.number("id") else {
         return Err((text::shown(&described), "its row has no id".to_owned(), "dump the whole table"));
     };
     let refused = |(reason, advice): (String, &'static str)| (origin(id, &described), text::sentence(&reason), advice);
     let mut changed = Vec::new();
-    let trigger = trigger(row, options, &mut changed).map_err(refused)?;
+    let trigger = trigger(row, known, &mut changed).map_err(refused)?;
     let route = row.words("executor_route_strategy");
     if route == "SHARDING_BROADCAST" {
         let reason =
@@ -71,7 +74,7 @@ pub fn read(row: &Row, place: Place, groups: &BTreeMap<i64, String>, options: &O
     spec.owner = text::display_name(&row.words("author"));
     spec.labels.insert(LABEL_ID.to_owned(), id.to_string());
     alarm(row, &mut spec, &mut changed);
-    pool(row, groups, options, &mut spec, &mut changed);
+    pool(row, known, &mut spec, &mut changed);
     block_strategy(row, &mut spec, &mut changed);
     limits(row, &mut spec, &mut changed);
     let param = row.words("executor_param");
@@ -81,16 +84,16 @@ pub fn read(row: &Row, place: Place, groups: &BTreeMap<i64, String>, options: &O
     }
     spec.action = Some(action.action);
     let children = children(&row.words("child_jobid")).map_err(refused)?;
-    let is_stopped = is_stopped(row, &mut changed);
+    let is_stopped = is_stopped(row, known, &mut changed);
     Ok(Task { id, spec, trigger, is_stopped, children, changed, place })
 }
 
 /// Before 2.1.0 there is no such column, and all tasks run.
-fn is_stopped(row: &Row, changed: &mut Vec<String>) -> bool {
+fn is_stopped(row: &Row, known: &Known<'_>, changed: &mut Vec<String>) -> bool {
     if row.cells.contains_key("trigger_status") {
         return !row.flag("trigger_status");
     }
-    let has_default = row.cells.contains_key("schedule_type");
+    let has_default = known.has_status || row.cells.contains_key("schedule_type");
     if has_default {
         changed.push("its row has no trigger_status, which stands for 0, stopped: the job is made paused".to_owned());
     }
@@ -108,13 +111,13 @@ fn alarm(row: &Row, spec: &mut JobSpec, changed: &mut Vec<String>) {
     }
 }
 
-fn pool(row: &Row, groups: &BTreeMap<i64, String>, options: &Options, spec: &mut JobSpec, changed: &mut Vec<String>) {
+fn pool(row: &Row, known: &Known<'_>, spec: &mut JobSpec, changed: &mut Vec<String>) {
     let group = row.number("job_group");
-    let application = group.and_then(|group| groups.get(&group));
+    let application = group.and_then(|group| known.groups.get(&group));
     if let Some(application) = application {
         spec.labels.insert(LABEL_GROUP.to_owned(), text::label(application));
     }
-    match (&options.pool, application) {
+    match (&known.options.pool, application) {
         (Some(pool), _) => pool.clone_into(&mut spec.executor_selector),
         (None, Some(application)) if check_tenant("pool", application).is_ok() => {
             application.clone_into(&mut spec.executor_selector);
@@ -177,7 +180,7 @@ fn children(text: &str) -> Result<Vec<i64>, (String, &'static str)> {
     Ok(found)
 }
 
-fn trigger(row: &Row, options: &Options, changed: &mut Vec<String>) -> Result<Trigger, (String, &'static str)> {
+fn trigger(row: &Row, known: &Known<'_>, changed: &mut Vec<String>) -> Result<Trigger, (String, &'static str)> {
     // Before 2.3.0 there is a cron expression and nothing else.
     let (kind, conf) = match row.text("schedule_type") {
         Some(kind) => (kind, row.words("schedule_conf")),
@@ -196,7 +199,7 @@ fn trigger(row: &Row, options: &Options, changed: &mut Vec<String>) -> Result<Tr
     };
     match kind.as_str() {
         "NONE" | "" => Ok(Trigger::Manual {}),
-        "CRON" => of_cron(&conf, misfire, options, changed),
+        "CRON" => of_cron(row, &conf, misfire, known, changed),
         "FIX_RATE" => {
             let Some(seconds) = conf.trim().parse::<u64>().ok().filter(|seconds| *seconds > 0) else {
                 return Err((format!("FIX_RATE '{}' is no number of seconds", text::shown(&conf)), "correct it"));
@@ -221,9 +224,10 @@ fn trigger(row: &Row, options: &Options, changed: &mut Vec<String>) -> Result<Tr
 }
 
 fn of_cron(
+    row: &Row,
     expr: &str,
     misfire: MisfirePolicy,
-    options: &Options,
+    known: &Known<'_>,
     changed: &mut Vec<String>,
 ) -> Result<Trigger, (String, &'static str)> {
     let expr = expr.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -231,7 +235,13 @@ fn of_cron(
         let advice = if error.never_fires { "nothing is lost; stop it in XXL-JOB" } else { "correct the expression" };
         return Err((format!("the expression '{}': {error}", text::shown(&expr)), advice));
     }
-    let zone = options.zone.as_deref().unwrap_or(&options.machine_zone);
+    let options = known.options;
+    // Only some releases have a zone for each task.
+    let own = row.text("schedule_timezone").filter(|zone| !zone.trim().is_empty());
+    let zone = own.as_deref().map(str::trim).or(options.zone.as_deref()).unwrap_or(&options.machine_zone);
+    if let Err(error) = find_zone(zone) {
+        return Err((format!("the zone '{}': {error}", text::shown(zone)), "write a name such as Asia/Shanghai"));
+    }
     // It reads expressions with Quartz' own code.
     let (dialect, gap, overlap) = (Dialect::Quartz, Gap::Skip, Overlap::Second);
     let made = cron(&expr, zone, CronRules { dialect, gap, overlap, misfire, threshold_sec: THRESHOLD_SEC });

@@ -3,6 +3,7 @@ use crate::{
     Import, Options, System, render,
     testing::{fires, fixture, imported, options, refused},
 };
+use campanile_schema::job::Trigger;
 use serde_json::json;
 use std::io::Write;
 
@@ -77,6 +78,77 @@ fn children_become_a_dag() {
     assert_eq!(import.job("xxl/2/dag").written()["spec"]["nodes"].as_array().unwrap().len(), 2);
     // 02:30 in Shanghai.
     assert_eq!(dag.next[0].to_string(), "2026-11-26T18:30:00.000Z");
+}
+
+/// Imports files of SQL.
+fn of_dumps(dumps: &[&str]) -> Import {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = dumps.iter().enumerate().map(|(index, dump)| {
+        let path = dir.path().join(format!("{index}.sql"));
+        std::fs::write(&path, dump).unwrap();
+        path
+    });
+    imported(System::XxlJob, &paths.collect::<Vec<_>>(), &options())
+}
+
+const COLUMNS: &str =
+    "(id, job_group, job_desc, schedule_type, schedule_conf, executor_handler, glue_type, child_jobid, trigger_status)";
+
+/// XXL-JOB does not ask whether a child is stopped. A paused job would hold up the run of the DAG.
+#[test]
+fn a_stopped_child_waits_for_its_parents_only() {
+    let rows = "(1, 1, 'a', 'CRON', '0 0 1 * * ?', 'h', 'BEAN', '2', 1), (2, 1, 'b', 'CRON', '0 0 2 * * ?', 'h', 'BEAN', '', 0), \
+                (3, 1, 'c', 'CRON', '0 0 3 * * ?', 'h', 'BEAN', '', 0)";
+    let import = of_dumps(&[&format!("INSERT INTO xxl_job_info {COLUMNS} VALUES {rows};\n")]);
+    let child = import.job("xxl/2");
+    assert_eq!((child.suspend, child.spec.trigger.clone()), (None, Trigger::Manual {}));
+    assert!(child.tells("its own schedule is left out"), "{:?}", child.changed);
+    let alone = import.job("xxl/3");
+    assert_eq!(alone.suspend, Some(true));
+    assert!(!alone.tells("its own schedule"), "{:?}", alone.changed);
+}
+
+#[test]
+fn ids_of_two_databases_are_not_mixed() {
+    let dump = |handler: &str| {
+        format!(
+            "INSERT INTO xxl_job_info {COLUMNS} VALUES (1, 1, 'a', 'CRON', '0 0 1 * * ?', '{handler}', 'BEAN', '2', 1), \
+             (2, 1, 'b', 'NONE', '', '{handler}', 'BEAN', '', 1);\n"
+        )
+    };
+    let import = of_dumps(&[&dump("first"), &dump("second")]);
+    assert_eq!(import.jobs.len(), 3, "{}", render(&import));
+    assert_eq!(import.refused.len(), 2);
+    assert!(import.refused[0].place.file.ends_with("1.sql"), "{:?}", import.refused);
+    assert!(import.refused[0].reason.contains("the same id"), "{:?}", import.refused);
+    assert_eq!(import.job("xxl/2").written()["spec"]["handler"], "first");
+}
+
+/// As `tables_xxl_job.sql` of 2.1 and 2.2 writes its first task.
+#[test]
+fn a_row_without_trigger_status_is_stopped_where_the_table_has_it() {
+    let row = "INSERT INTO `xxl_job_info`(`id`, `job_group`, `job_cron`, `job_desc`, `executor_handler`, `glue_type`) VALUES \
+               (1, 1, '0 0 0 * * ? *', 'a', 'h', 'BEAN');\n";
+    let table =
+        "CREATE TABLE `xxl_job_info` (`id` int, `job_cron` varchar(128), `trigger_status` tinyint DEFAULT '0');\n";
+    assert_eq!(of_dumps(&[&format!("{table}{row}")]).job("xxl/1").suspend, Some(true));
+    assert_eq!(of_dumps(&[row]).job("xxl/1").suspend, None);
+}
+
+#[test]
+fn a_task_may_have_a_zone_of_its_own() {
+    let row = |zone: &str| {
+        format!(
+            "INSERT INTO xxl_job_info (id, job_group, job_desc, schedule_type, schedule_conf, schedule_timezone, executor_handler, \
+             glue_type, trigger_status) VALUES (1, 1, 'a', 'CRON', '0 30 2 * * ?', {zone}, 'h', 'BEAN', 1);\n"
+        )
+    };
+    let own = of_dumps(&[&row("'Asia/Tokyo'")]);
+    assert_eq!(own.job("xxl/1").written()["spec"]["timeZone"], "Asia/Tokyo");
+    assert!(!own.notes.iter().any(|note| note.contains("not known")), "{:?}", own.notes);
+    assert_eq!(of_dumps(&[&row("NULL")]).job("xxl/1").written()["spec"]["timeZone"], json!(null), "UTC is the default");
+    let wrong = of_dumps(&[&row("'Mars/Base'")]);
+    assert!(wrong.refused[0].reason.contains("the zone 'Mars/Base'"), "{:?}", wrong.refused);
 }
 
 #[test]
