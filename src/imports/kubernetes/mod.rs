@@ -11,11 +11,14 @@ use campanile_core::cron::CronExpr;
 use campanile_jobfiles::manifest::{self, ManifestJob};
 use campanile_schema::{
     apply::ManifestFile,
-    job::{Gap, JobSpec, Overlap, Trigger},
+    job::{ConcurrencyPolicy, Gap, JobSpec, Overlap, Trigger},
     limits::{MANIFEST_FILE_BYTES, MANIFEST_PROBLEMS},
 };
 use std::path::{Path, PathBuf};
 
+/// What Kubernetes does with an instant of a CronJob whose run goes on.
+const FORBIDS: &str = "Kubernetes starts the latest instant that a run held up when that run ends, within startingDeadlineSeconds; here it \
+                       is left out (Forbid), and QueueOne would keep one";
 /// What a manifest says of a CronJob without a zone.
 const NO_ZONE: &str = "no timeZone:";
 
@@ -71,6 +74,9 @@ fn draft(job: ManifestJob, place: Place, options: &Options) -> Draft {
         pool.clone_into(&mut spec.executor_selector);
     }
     zone(&mut spec, options, &mut changed);
+    if spec.concurrency_policy == ConcurrencyPolicy::Forbid {
+        changed.push(FORBIDS.to_owned());
+    }
     Draft { spec, suspend: suspend.filter(|suspend| *suspend), place, origin: format!("CronJob {named}"), changed }
 }
 

@@ -28,7 +28,9 @@ fn cron_jobs_of_documents_and_lists() {
     assert_eq!(spec["retryPolicy"]["maxDelay"], "6m");
     assert_eq!(shop.spec.retry_policy.max_attempts, 3);
     assert!(shop.tells("the image registry.example.com/shop/report:1.4 is not used"), "{:?}", shop.changed);
+    assert!(shop.tells("QueueOne would keep one"), "{:?}", shop.changed);
     let cleanup = import.job("cleanup");
+    assert!(!cleanup.tells("QueueOne"), "{:?}", cleanup.changed);
     assert_eq!((cleanup.suspend, &cleanup.written()["spec"]["schedule"]), (Some(true), &json!("0 14 1-31/10 * 1-5")));
     // What would be missed is refused with its place, and does not hold up the others.
     let refused = &import.refused[0];
