@@ -79,9 +79,10 @@ fn whole(forecast: &PlanForecast, text: &mut String) {
     if !minutes.is_empty() {
         let _ = writeln!(text, "minutes of the next day that get many instants:");
     }
-    for MinuteForecast { at, adds, removes: _, due } in minutes {
+    for MinuteForecast { at, adds, removes, due } in minutes {
+        let removed = if *removes == 0 { String::new() } else { format!(" and removes {}", grouped(*removes)) };
         let due = due.map(|due| format!("; {} are due in it now", grouped(due))).unwrap_or_default();
-        let _ = writeln!(text, "        ! adds {} to {}{due}", grouped(*adds), minute(*at));
+        let _ = writeln!(text, "        ! adds {} to {}{removed}{due}", grouped(*adds), minute(*at));
     }
     for TenantForecast { tenant_id, jobs, after, max_jobs, exceeds } in tenants {
         let unit = if *jobs == 1 { "job" } else { "jobs" };
@@ -127,6 +128,22 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn minutes_are_told_with_what_they_lose_and_what_is_due() {
+        let minute = |removes, due| MinuteForecast { at: Timestamp(1_795_564_800_000), adds: 4_100, removes, due };
+        let minutes = vec![minute(0, None), minute(1_000, Some(12))];
+        let mut text = String::new();
+        whole(&PlanForecast { minutes, ..PlanForecast::default() }, &mut text);
+        let told: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
+        assert_eq!(
+            told,
+            [
+                "! adds 4,100 to 2026-11-25 00:00Z",
+                "! adds 4,100 to 2026-11-25 00:00Z and removes 1,000; 12 are due in it now"
+            ]
+        );
+    }
 
     #[test]
     fn numbers_and_instants_are_written_for_people() {

@@ -24,7 +24,7 @@ const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;
 
 /// A trigger with what its meaning depends on: an `H` is drawn from the names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Timed {
     tenant: String,
     name: String,
@@ -95,6 +95,10 @@ fn compute(turns: &[Turn], now_ms: i64, go_on: &dyn Fn() -> bool) -> Computed {
             clock_changes: clock_changes(until),
         };
         computed.jobs.push((forecast, clock_changes(i64::MAX)));
+        // A job that is due as before adds nothing to any minute.
+        if turn.before == turn.after {
+            continue;
+        }
         let minutes = &mut computed.minutes;
         let added = count(after.as_ref(), now_ms, &mut left, |at| minutes.entry(at).or_default().0 += 1);
         let removed = count(before.as_ref(), now_ms, &mut left, |at| minutes.entry(at).or_default().1 += 1);
@@ -147,16 +151,19 @@ fn clock_changes(timed: &Timed, now_ms: i64, until: i64) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The minutes that get most, with what is due in them already as far as that is counted.
-async fn fullest(ops: &Operations, caller: &Caller, minutes: BTreeMap<i64, (u64, u64)>) -> Answer<Vec<MinuteForecast>> {
-    let mut full: Vec<(i64, u64, u64)> = minutes
-        .into_iter()
-        // What a changed job takes away at the same time is nothing that is added.
-        .map(|(at, (adds, removes))| (at, adds.saturating_sub(removes), removes.saturating_sub(adds)))
-        .filter(|(_, adds, _)| *adds >= FORECAST_FULL)
-        .collect();
-    full.sort_by_key(|(at, adds, _)| (std::cmp::Reverse(*adds), *at));
+/// The minutes that get so many more instants than they lose that they are named, those that get most first.
+fn full(minutes: BTreeMap<i64, (u64, u64)>) -> Vec<(i64, u64, u64)> {
+    let more = |adds: u64, removes: u64| adds.saturating_sub(removes);
+    let minutes = minutes.into_iter().map(|(at, (adds, removes))| (at, adds, removes));
+    let mut full: Vec<_> = minutes.filter(|(_, adds, removes)| more(*adds, *removes) >= FORECAST_FULL).collect();
+    full.sort_by_key(|(at, adds, removes)| (std::cmp::Reverse(more(*adds, *removes)), *at));
     full.truncate(FORECAST_NAMED);
+    full
+}
+
+/// The full minutes, with what is due in them already as far as that is counted.
+async fn fullest(ops: &Operations, caller: &Caller, minutes: BTreeMap<i64, (u64, u64)>) -> Answer<Vec<MinuteForecast>> {
+    let full = full(minutes);
     if full.is_empty() {
         return Ok(Vec::new());
     }
@@ -232,6 +239,43 @@ mod tests {
         let adds: u64 = computed.minutes.values().map(|(adds, _)| adds).sum();
         let removes: u64 = computed.minutes.values().map(|(_, removes)| removes).sum();
         assert_eq!((adds, removes, computed.truncated), (1, 24, false));
+    }
+
+    /// Across both changes of the clock of 2027 in Berlin the fires are those that the node computes for the job itself.
+    #[test]
+    fn fires_before_and_after_follow_the_clock_of_the_zone() {
+        let turn = Turn { before: timed(berlin("0 12 * * *")), after: timed(berlin("30 2 * * *")) };
+        let fires_from = |day: i64| {
+            let computed = compute(std::slice::from_ref(&turn), NOW + day * DAY_MS + DAY_MS / 2, &|| true);
+            let shown = |fires: &[Timestamp]| fires.iter().take(3).map(ToString::to_string).collect::<Vec<_>>();
+            (shown(&computed.jobs[0].0.before), shown(&computed.jobs[0].0.after))
+        };
+        let (before, after) = fires_from(25);
+        assert_eq!(before, ["2027-03-27T11:00:00.000Z", "2027-03-28T10:00:00.000Z", "2027-03-29T10:00:00.000Z"]);
+        // 02:30 of the 28th does not exist: it is due at 03:00.
+        assert_eq!(after, ["2027-03-27T01:30:00.000Z", "2027-03-28T01:00:00.000Z", "2027-03-29T00:30:00.000Z"]);
+        let (before, after) = fires_from(242);
+        assert_eq!(before, ["2027-10-30T10:00:00.000Z", "2027-10-31T11:00:00.000Z", "2027-11-01T11:00:00.000Z"]);
+        // 02:30 of the 31st comes twice: it is due at the first.
+        assert_eq!(after, ["2027-10-30T00:30:00.000Z", "2027-10-31T00:30:00.000Z", "2027-11-01T01:30:00.000Z"]);
+    }
+
+    #[test]
+    fn a_job_whose_schedule_stays_adds_nothing_and_one_that_moves_adds_and_removes() {
+        let stays = Turn { before: timed(berlin("0 2 * * *")), after: timed(berlin("0 2 * * *")) };
+        assert!(compute(&[stays], NOW, &|| true).minutes.is_empty());
+        let moves = Turn { before: timed(berlin("0 2 * * *")), after: timed(berlin("0 3 * * *")) };
+        let two = NOW + 3_600_000;
+        let moved = compute(&[moves.clone(), moves], NOW, &|| true).minutes;
+        assert_eq!(moved, BTreeMap::from([(two, (0, 2)), (two + 3_600_000, (2, 0))]));
+    }
+
+    #[test]
+    fn full_minutes_are_those_that_get_more_than_they_lose() {
+        let minutes = BTreeMap::from([(0, (59, 0)), (1, (100, 40)), (2, (100, 41)), (3, (70, 0)), (4, (0, 500))]);
+        assert_eq!(full(minutes), [(3, 70, 0), (1, 100, 40)]);
+        let many = (0..30).map(|at| (at, (60, 0))).collect();
+        assert_eq!(full(many).len(), FORECAST_NAMED);
     }
 
     #[test]
