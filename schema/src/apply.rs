@@ -134,7 +134,7 @@ pub struct JobForecast {
     pub clock_changes: Vec<String>,
 }
 
-/// A minute of the next day to which the changes of a plan add many instants.
+/// A minute of the next day to which a plan adds many more instants than it removes. Jobs whose schedule stays are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MinuteForecast {
@@ -168,7 +168,7 @@ pub struct TenantForecast {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanForecast {
-    /// Minutes of the next 24 hours that get 60 or more instants, at most 10, the fullest first.
+    /// Minutes of the next 24 hours that get at least 60 instants more than they lose, at most 10, those that get most first.
     pub minutes: Vec<MinuteForecast>,
     /// Tenants with changes, at most 100.
     pub tenants: Vec<TenantForecast>,

@@ -1,5 +1,5 @@
 //! `campanile import kubernetes|systemd|quartz|xxl-job`: files of another scheduler as manifests, on stdout or in a directory, with a report
-//! of what was taken over. Only `--apply` asks a node.
+//! of what was imported. Only `--apply` asks a node.
 
 use super::{
     apply::{self, Consent},

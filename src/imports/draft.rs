@@ -1,5 +1,5 @@
-//! A job on its way, and what is done with all of them at the end: names are made different, each is judged as the node would judge it,
-//! and its next fires and hazards are computed.
+//! Jobs while they are read. At the end all of them get different names, each is checked as the node would check it, and its next fires
+//! and hazards are computed.
 
 use super::{Import, ImportedJob, Options, Place, Refused, text};
 use campanile_core::{
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub const DEFAULT_TENANT: &str = "default";
 
-/// A job of which not everything was looked at yet.
+/// A job that is not checked yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub spec: JobSpec,
@@ -43,7 +43,7 @@ impl Drafts {
         self.drafts.push(draft);
     }
 
-    /// Said once, however often.
+    /// Adds a note once, however often it is given.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.import.notes.contains(&note) {

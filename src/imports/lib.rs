@@ -1,20 +1,21 @@
 //! What other schedulers run, as jobs of Campanile: Kubernetes CronJobs, systemd timers, Quartz and XXL-JOB.
 //!
-//! **What.** [`import`] reads files and gives jobs, and everything that could not become one, with file and line. [`report`] says both for
-//! people and for programs, and [`manifests`] writes the jobs as `campanile apply` reads them.
+//! **What.** [`import`] reads files. It returns jobs, and everything that could not become a job, each with its file and line. [`render`] and
+//! [`value()`] report both to people and to programs, and [`manifests`] writes the jobs as `campanile apply` reads them.
 //!
-//! **Rules.** A schedule keeps its meaning: the instants of the other system are the instants here, also where the clock changes, as far as
-//! a trigger can say it. What changes is told with the job. What would make another program of the job, or cannot be said, is refused by
-//! name, and the other jobs are read on. A job that the node would refuse is refused here, so that a manifest that was written can be
-//! applied. The same input gives the same names, so a second import changes only what changed.
+//! **Rules.** A schedule keeps its meaning: the job is due at the instants of the other system, also where the clock changes, as far as a
+//! trigger can express it. The report names each difference with its job. An object is refused when the job would run something else, or
+//! when its schedule cannot be expressed; the import goes on with the other objects. A job that the node would refuse is refused here, so
+//! every manifest that is written can be applied. The same input gives the same names, so a second import changes only what changed.
 //!
-//! **Input is hostile.** Files, values, rows, nesting and the number of jobs have limits (`limits::imports`). SQL is read as a stream and
+//! **Input is hostile.** Files, values, rows, nesting and the number of jobs have limits (`limits::imports`). SQL is read as a stream, and
 //! only rows of the scheduler's own tables are kept. Control characters of names never reach a terminal.
 //!
-//! **Never:** it calls no node, runs no command, expands no variable of the machine, and writes no file.
+//! **Never:** the crate calls no node, runs no command, expands no variable of the machine, and writes no file.
 //!
-//! Files: `source` which files, and their text; `draft` a job on its way, and the check of all of them; `text` names and texts that are safe;
-//! `report` and `manifests` the results; `kubernetes`, `systemd`, `quartz`, `xxl_job` one system each; `sql` dumps as rows.
+//! Files: `source` finds files and reads their text; `draft` collects jobs and checks all of them; `text` makes names and texts safe;
+//! `report` and `manifests` write the results; `kubernetes`, `systemd`, `quartz` and `xxl_job` read one system each; `sql` reads dumps as
+//! rows.
 #![forbid(unsafe_code)]
 
 mod draft;
@@ -50,7 +51,7 @@ pub enum System {
 }
 
 impl System {
-    /// As files and messages call it.
+    /// The name in files and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kubernetes => "kubernetes",
@@ -127,7 +128,7 @@ pub struct ImportedJob {
     pub origin: String,
     /// The next three fires; none of a job without a schedule.
     pub next: Vec<Timestamp>,
-    /// What is not as it was, and what may surprise: one sentence each.
+    /// What differs from the other system, and what may surprise: one sentence each.
     pub changed: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What was taken over, what changed its meaning, and what could not be taken over: for people and for programs.
+//! What was imported, what changed its meaning, and what was refused: for people and for programs.
 
 use super::{Import, ImportedJob, manifests};
 use campanile_schema::job::Trigger;

@@ -2381,7 +2381,7 @@ export interface components {
         };
         /** @description What a message asks of its receiver. */
         MessageKind: "START" | "END" | "CANCEL" | "HOOK" | "COMPENSATION";
-        /** @description A minute of the next day to which the changes of a plan add many instants. */
+        /** @description A minute of the next day to which a plan adds many more instants than it removes. Jobs whose schedule stays are not counted. */
         MinuteForecast: {
             /**
              * Format: uint64
@@ -2592,7 +2592,7 @@ export interface components {
         PlanAction: "CREATE" | "CHANGE" | "UNCHANGED" | "DELETE";
         /** @description What the changes of a plan mean together. */
         PlanForecast: {
-            /** @description Minutes of the next 24 hours that get 60 or more instants, at most 10, the fullest first. */
+            /** @description Minutes of the next 24 hours that get at least 60 instants more than they lose, at most 10, those that get most first. */
             minutes: components["schemas"]["MinuteForecast"][];
             /** @description Tenants with changes, at most 100. */
             tenants: components["schemas"]["TenantForecast"][];

@@ -67,7 +67,7 @@ pub fn read(path: &Path, options: &Options, drafts: &mut Drafts) -> Result<Found
             format!("has no rows of {}job_details or {}triggers", prefix.to_uppercase(), prefix.to_uppercase());
         return Err(source::refused(
             path,
-            format!("{reason}: dump these tables with their data, or name --table-prefix"),
+            format!("{reason}: dump these tables with their data, or set --table-prefix"),
         ));
     }
     told(&dump, &file, drafts);
@@ -133,7 +133,7 @@ fn trigger(row: &Row, crons: &BTreeMap<Key, Row>, simples: &BTreeMap<Key, Row>, 
         },
         ("CRON", None, _) => Kind::Other("its row of CRON_TRIGGERS is not in the dump".to_owned()),
         ("SIMPLE", _, None) => Kind::Other("its row of SIMPLE_TRIGGERS is not in the dump".to_owned()),
-        (other, ..) => Kind::Other(format!("a trigger of the type '{}' cannot be said", text::shown(other))),
+        (other, ..) => Kind::Other(format!("a trigger of the type '{}' cannot be expressed", text::shown(other))),
     };
     let at = |column: &str| row.number(column).filter(|ms| *ms > 0).map(Timestamp);
     let (data, data_lost) = job_data(row);
@@ -185,7 +185,7 @@ fn data_of(bytes: &[u8]) -> Data {
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => (properties(text), None),
-        Err(_) => (BTreeMap::new(), Some("it is no text".to_owned())),
+        Err(_) => (BTreeMap::new(), Some("it is not text".to_owned())),
     }
 }
 

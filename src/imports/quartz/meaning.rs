@@ -54,7 +54,7 @@ pub fn drafts(found: Found, options: &Options, drafts: &mut Drafts) {
     }
     for job in found.jobs.iter().filter(|job| !naming.triggers.contains_key(&job.key)) {
         let mut draft = of_job(job, Trigger::Manual {}, &naming, options);
-        draft.changed.push("it has no trigger: the job is MANUAL, it runs by hand only".to_owned());
+        draft.changed.push("it has no trigger: the job is MANUAL".to_owned());
         drafts.add(draft);
     }
 }
@@ -104,7 +104,7 @@ fn of_trigger(trigger: &QuartzTrigger, job: &QuartzJob, naming: &Naming, options
         return Err((why, "write the times that are meant, or create the job without the calendar"));
     }
     if trigger.state == State::Complete {
-        return Err(("it is complete: it never fires again".to_owned(), "nothing is lost; delete it in Quartz"));
+        return Err(("it is complete: it never fires again".to_owned(), "delete it in Quartz"));
     }
     let mut changed = Vec::new();
     let schedule = schedule(trigger, options, &mut changed)?;
@@ -141,7 +141,7 @@ fn params(spec: &mut JobSpec, data: &BTreeMap<String, String>, lost: Option<&str
     if !data.is_empty() {
         spec.params = Payload::from_value(&json!(data));
     }
-    changed.extend(lost.map(|why| format!("its job data is not taken over: {why}; give it as params")));
+    changed.extend(lost.map(|why| format!("its job data is not imported: {why}; give it as params")));
 }
 
 fn misfire(trigger: &QuartzTrigger, smart: MisfirePolicy, changed: &mut Vec<String>) -> MisfirePolicy {
@@ -173,11 +173,11 @@ fn schedule(trigger: &QuartzTrigger, options: &Options, changed: &mut Vec<String
                 "MINUTE" => 60,
                 "HOUR" => 3_600,
                 "DAY" | "WEEK" => {
-                    changed.push(format!("a {unit} is so many hours here, also where the clock changes"));
+                    changed.push(format!("a {unit} has the same number of hours here where the clock changes"));
                     if unit == "DAY" { 86_400 } else { 604_800 }
                 }
                 other => {
-                    let why = format!("an interval of the unit {} cannot be said", text::shown(other));
+                    let why = format!("an interval of the unit {} cannot be expressed", text::shown(other));
                     return Err((why, "write a cron expression, such as 0 0 0 1 * ? for each month"));
                 }
             };
@@ -204,7 +204,7 @@ fn of_cron(
         ));
     }
     if let Err(error) = CronExpr::parse(&expr, Dialect::Quartz, 0) {
-        let advice = if error.never_fires { "nothing is lost; delete it in Quartz" } else { "correct the expression" };
+        let advice = if error.never_fires { "delete it in Quartz" } else { "correct the expression" };
         return Err((format!("the expression '{}': {error}", text::shown(&expr)), advice));
     }
     let zone = match zone {
@@ -243,7 +243,7 @@ fn simple(trigger: &QuartzTrigger, repeats: i64, interval_ms: i64, changed: &mut
             }
             Ok(once)
         }
-        (0, None) => Err(("it fires once when Quartz loads the file, which is no instant".to_owned(), HAND)),
+        (0, None) => Err(("it fires once when Quartz loads the file, which is not a fixed instant".to_owned(), HAND)),
         (-1, _) => fixed_rate(trigger, interval_ms, MisfirePolicy::Skip, before(trigger.end), changed),
         (1.., Some(start)) => {
             let last = repeats.checked_mul(interval_ms).and_then(|ms| start.ms().checked_add(ms)).map(Timestamp);
@@ -251,7 +251,8 @@ fn simple(trigger: &QuartzTrigger, repeats: i64, interval_ms: i64, changed: &mut
             fixed_rate(trigger, interval_ms, MisfirePolicy::FireOnceNow, end, changed)
         }
         (1.., None) => {
-            let why = format!("it fires {repeats} more times after Quartz loads the file, which is no instant");
+            let why =
+                format!("it fires {repeats} more times after Quartz loads the file, which is not a fixed instant");
             Err((why, "write a start-time"))
         }
         (_, _) => Err((format!("the repeat count {repeats} is not known"), "correct it")),

@@ -64,7 +64,7 @@ pub enum Kind {
         count: i64,
         unit: String,
     },
-    /// It cannot be said; the reason.
+    /// It cannot be expressed; the reason.
     Other(String),
 }
 

@@ -107,18 +107,13 @@ fn tables_of_mysql() {
     assert!(!paused.tells("job data"), "an empty map loses nothing: {:?}", paused.changed);
     // Ten instants from 2030-01-19 on, a minute apart.
     let odd = import.job("quartz/DEFAULT/name_with_a_line");
-    assert!(odd.tells("its job data is not taken over"), "{:?}", odd.changed);
+    assert!(odd.tells("its job data is not imported"), "{:?}", odd.changed);
     assert_eq!(fires(&odd.spec, 0, 20).len(), 10);
     assert_eq!(fires(&odd.spec, 0, 1), [1_895_000_000_000]);
     assert!(odd.origin.contains("name with a line"), "{}", odd.origin);
     assert!(import.refusal("DEFAULT.blob").reason.contains("the type 'BLOB'"));
     assert!(import.refusal("DEFAULT.done").reason.contains("it is complete"));
-    assert!(
-        import
-            .notes
-            .iter()
-            .any(|note| note.contains("columns of job_details that are not known, and passed over: tenant"))
-    );
+    assert!(import.notes.iter().any(|note| note.contains("unknown columns of job_details are ignored: tenant")));
     let wrong = Options { table_prefix: "Q_".to_owned(), ..options() };
     let told = crate::import(System::Quartz, &[fixture("quartz/mysql.sql")], &wrong).unwrap_err().to_string();
     assert!(told.contains("no rows of Q_job_details"), "{told}");
@@ -179,9 +174,9 @@ fn hostile_xml_is_refused_in_a_sentence() {
         (bomb.to_owned(), "DTD"),
         ("<a>".repeat(1_000_000), "nested deeper than 64 levels"),
         (many, "nodes limit"),
-        ("<job-scheduling-data>".to_owned(), "is no XML that can be read"),
+        ("<job-scheduling-data>".to_owned(), "is not valid XML"),
         ("<web-app/>".to_owned(), "its root is <web-app>"),
-        (String::new(), "is no XML that can be read"),
+        (String::new(), "is not valid XML"),
         ("x".repeat(50 << 20), "larger than 16777216 bytes"),
     ] {
         let why = refused(System::Quartz, "x.xml", text.as_bytes());

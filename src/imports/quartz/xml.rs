@@ -22,9 +22,8 @@ pub fn read(path: &Path, options: &Options, drafts: &mut Drafts) -> Result<Found
         return Err(source::refused(path, format!("line {line}: elements are nested deeper than {DEPTH} levels")));
     }
     let parsing = ParsingOptions { allow_dtd: false, nodes_limit: IMPORT_XML_NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(&text, parsing).map_err(|error| {
-        source::refused(path, format!("is no XML that can be read: {}", text::sentence(&error.to_string())))
-    })?;
+    let document = Document::parse_with_options(&text, parsing)
+        .map_err(|error| source::refused(path, format!("is not valid XML: {}", text::sentence(&error.to_string()))))?;
     let root = document.root_element();
     if root.tag_name().name() != "job-scheduling-data" {
         let name = text::shown(root.tag_name().name());
@@ -147,7 +146,7 @@ impl Reader<'_> {
                     Err(why) => drafts.refuse(&place, "trigger", text::sentence(&why), "complete it"),
                 },
                 "listener" | "calendar" => {
-                    drafts.note(format!("{place}: <{}> is passed over", text::shown(part.tag_name().name())));
+                    drafts.note(format!("{place}: <{}> is ignored", text::shown(part.tag_name().name())));
                 }
                 other => {
                     let why = format!("<{}> is not known here", text::shown(other));
@@ -192,7 +191,7 @@ impl Reader<'_> {
                 count: number("repeat-interval").unwrap_or(0),
                 unit: child(inner, "repeat-interval-unit").unwrap_or_else(|| "DAY".to_owned()),
             },
-            other => Kind::Other(format!("a trigger of the kind <{}> cannot be said", text::shown(other))),
+            other => Kind::Other(format!("a trigger of the kind <{}> cannot be expressed", text::shown(other))),
         };
         let start = match (child(inner, "start-time"), number("start-time-seconds-in-future")) {
             (Some(at), _) => Some(self.instant(&at)?),
@@ -223,7 +222,7 @@ impl Reader<'_> {
         let zone = self.options.zone.as_deref().unwrap_or(&self.options.machine_zone);
         let zone = find_zone(zone).map_err(|error| error.to_string())?;
         let local: jiff::civil::DateTime =
-            text.parse().map_err(|_| format!("'{}' is no instant of xs:dateTime", text::shown(text)))?;
+            text.parse().map_err(|_| format!("'{}' is not an xs:dateTime", text::shown(text)))?;
         local.to_zoned(zone).map(|at| Timestamp(at.timestamp().as_millisecond())).map_err(|error| error.to_string())
     }
 }

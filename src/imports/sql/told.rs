@@ -22,6 +22,6 @@ pub fn unknown_columns(file: &str, table: &str, known: &[&str], rows: &[Row], dr
     let unknown: Vec<&str> = unknown.into_iter().filter(|column| !known.contains(column)).collect();
     if !unknown.is_empty() {
         let named = text::sentence(&unknown.join(", "));
-        drafts.note(format!("{file}: columns of {table} that are not known, and passed over: {named}"));
+        drafts.note(format!("{file}: unknown columns of {table} are ignored: {named}"));
     }
 }

@@ -1,4 +1,4 @@
-//! `OnCalendar=` of systemd as a cron expression of the UNIX dialect. What cannot be said there is refused by name.
+//! `OnCalendar=` of systemd as a cron expression of the UNIX dialect. What cannot be expressed there is refused by name.
 //!
 //! In systemd a weekday and a date must both match; in cron either is enough. What both say together is written with `#`, `L` or a step
 //! that begins with `*`, or refused. `tests.rs` compares the instants with those of `systemd-analyze
@@ -125,7 +125,7 @@ fn from_the_end(day: &str) -> Result<Day, String> {
         .ok()
         .filter(|day| (1..=28).contains(day))
         .map(Day::FromEnd)
-        .ok_or_else(|| format!("'~{day}' cannot be said: only one day from the end of the month can"))
+        .ok_or_else(|| format!("'~{day}' cannot be expressed: only one day from the end of the month can"))
 }
 
 fn time_fields(text: &str) -> Result<[String; 3], String> {
@@ -136,7 +136,7 @@ fn time_fields(text: &str) -> Result<[String; 3], String> {
         _ => return Err(format!("the time '{text}' is not hours:minutes or hours:minutes:seconds")),
     };
     if second.split(',').any(|item| item.split("..").any(|value| value.contains('.'))) {
-        return Err("fractions of a second cannot be said".to_owned());
+        return Err("fractions of a second cannot be expressed".to_owned());
     }
     Ok([items(hour, "hour")?, items(minute, "minute")?, items(second, "second")?])
 }
@@ -151,11 +151,11 @@ fn items(text: &str, field: &str) -> Result<String, String> {
         Ok(year @ 0..70) if field == "year" => Ok(year + 2000),
         Ok(year @ 70..100) if field == "year" => Ok(year + 1900),
         Ok(number) if text.chars().all(|c| c.is_ascii_digit()) => Ok(number),
-        Ok(_) | Err(_) => Err(format!("'{text}' is no {field}")),
+        Ok(_) | Err(_) => Err(format!("'{text}' is not a value of the field '{field}'")),
     };
     let item = |item: &str| {
         let (range, step) = match item.split_once('/') {
-            Some((range, step)) => (range, Some(number_of(step).ok_or_else(|| format!("'{step}' is no step"))?)),
+            Some((range, step)) => (range, Some(number_of(step).ok_or_else(|| format!("'{step}' is not a step"))?)),
             None => (item, None),
         };
         let mut written = match range.split_once("..") {
@@ -182,7 +182,7 @@ fn days(day: Day, weekdays: Option<&str>) -> Result<(String, String), String> {
         (Day::Items(day), None) => return Ok((day, "*".to_owned())),
         (Day::FromEnd(1), None) => return Ok(("L".to_owned(), "*".to_owned())),
         (Day::FromEnd(day), None) => return Ok((format!("L-{}", day - 1), "*".to_owned())),
-        (Day::LastWeek, None) => return Err("'~07/1' without a weekday cannot be said".to_owned()),
+        (Day::LastWeek, None) => return Err("'~07/1' without a weekday cannot be expressed".to_owned()),
         (Day::Items(day), Some(names)) if day == "*" => return Ok((day, names)),
         (day, Some(names)) => (day, names),
     };
@@ -208,7 +208,7 @@ fn days(day: Day, weekdays: Option<&str>) -> Result<(String, String), String> {
 
 fn both(day: &str) -> String {
     format!(
-        "a weekday that must be on day {day} of the month too cannot be said: only weeks of the month (1..7, 8..14, 15..21, 22..28, \
+        "a weekday that must be on day {day} of the month too cannot be expressed: only weeks of the month (1..7, 8..14, 15..21, 22..28, \
          ~07/1) and steps from day 1 can"
     )
 }
@@ -220,7 +220,7 @@ fn weekday(name: &str) -> Option<usize> {
 
 /// `MON-FRI,SUN`.
 fn weekday_items(text: &str) -> Result<String, String> {
-    let one = |name: &str| weekday(name).ok_or_else(|| format!("'{name}' is no weekday"));
+    let one = |name: &str| weekday(name).ok_or_else(|| format!("'{name}' is not a weekday"));
     let upper = |index: usize| WEEKDAYS[index].0.to_ascii_uppercase();
     let item = |item: &str| match item.split_once("..").or_else(|| item.split_once('-')) {
         Some((from, to)) => {
@@ -242,7 +242,7 @@ fn expand(names: &str) -> Result<Vec<String>, String> {
     for item in names.split(',') {
         let (from, to) = item.split_once('-').unwrap_or((item, item));
         let (Some(from), Some(to)) = (weekday(from), weekday(to)) else {
-            return Err(format!("'{item}' is no weekday"));
+            return Err(format!("'{item}' is not a weekday"));
         };
         found.extend(WEEKDAYS[from..=to].iter().map(|(name, _)| name.to_ascii_uppercase()));
     }
@@ -291,11 +291,11 @@ mod tests {
             ("", "is empty"),
             ("*-*-* 00:00:00.5", "fractions of a second"),
             ("Mon *-*-01,15", "must be on day 1,15"),
-            ("*-*~1,3", "'~1,3' cannot be said"),
+            ("*-*~1,3", "'~1,3' cannot be expressed"),
             ("Mon *-*~01", "must be on day ~1"),
-            ("*-*-*/2 00:00", "'*' is no day"),
+            ("*-*-*/2 00:00", "'*' is not a value of the field 'day'"),
             ("Fri..Mon 00:00", "runs backwards"),
-            ("someday", "'someday' is no weekday"),
+            ("someday", "'someday' is not a weekday"),
             ("*-*-* 00:00 Mars/Base", "'Mars/Base' is neither"),
             ("@1395716396", "'@1395716396' is neither"),
             ("1:2:3:4", "is not hours:minutes"),

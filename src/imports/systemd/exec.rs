@@ -196,9 +196,9 @@ fn escaped(letters: &mut std::str::Chars<'_>) -> Result<char, String> {
         Some('x') => {
             let digits: String = letters.by_ref().take(2).collect();
             let code = u8::from_str_radix(&digits, 16).ok().filter(u8::is_ascii);
-            code.map(char::from).ok_or_else(|| format!("'\\x{}' is no character", digits.escape_debug()))
+            code.map(char::from).ok_or_else(|| format!("'\\x{}' is not a character", digits.escape_debug()))
         }
-        Some(other) => Err(format!("'\\{}' is no escape that is known", other.escape_debug())),
+        Some(other) => Err(format!("'\\{}' is not a known escape", other.escape_debug())),
         None => Err("it ends in a backslash".to_owned()),
     }
 }
@@ -242,7 +242,7 @@ mod tests {
             ("/bin/a %h", "%h stands for"),
             ("/bin/a 'b", "no end"),
             ("", "has no command"),
-            (r"/bin/a \q", "no escape"),
+            (r"/bin/a \q", "not a known escape"),
         ] {
             let why = read(text).unwrap_err();
             assert!(why.contains(told), "{text}: {why}");

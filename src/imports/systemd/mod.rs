@@ -1,7 +1,7 @@
 //! Timers of systemd with the services that they start.
 //!
 //! A timer becomes a job for each `OnCalendar=`, or an interval for `OnUnitActiveSec=` and `OnUnitInactiveSec=`. The service becomes the
-//! command. Settings without which the command would do something else are refused by name; the others that have no counterpart are told.
+//! command. A timer is refused when a setting without a counterpart would change what the command does; the report names the others.
 //!
 //! Files: `timer` when; `service` what; `calendar` `OnCalendar=`; `exec` `ExecStart=`; `unit` unit files.
 
@@ -61,7 +61,7 @@ fn one(path: &Path, files: &[PathBuf], options: &Options, drafts: &mut Drafts) -
     let unit = Unit::read(path)?;
     let place = Place { file: source::shown(path), line: 0 };
     for odd in &unit.odd {
-        drafts.note(format!("{odd}: is no setting, and is passed over"));
+        drafts.note(format!("{odd}: is not a setting and is ignored"));
     }
     let made = job(path, &name, &unit, files, options)?;
     match made {
@@ -90,7 +90,7 @@ fn job(
     let started = unit.last("Timer", "Unit").map_or_else(|| format!("{base}.service"), |unit| unit.value.clone());
     if !started.ends_with(".service") {
         let at = unit.last("Timer", "Unit").map(|setting| setting.place.clone()).unwrap_or_default();
-        return Ok(Err(Refusal::new(&at, format!("it starts {started}, which is no service"), "")));
+        return Ok(Err(Refusal::new(&at, format!("it starts {started}, which is not a service"), "")));
     }
     let Some(service) = find(path, &started, files) else {
         let at = Place { file: source::shown(path), line: 0 };

@@ -190,7 +190,7 @@ fn timeout(unit: &Unit, kind: &str) -> Result<Option<u64>, Refusal> {
     match span_ms(&setting.value).map(|ms| ms.div_ceil(1_000)) {
         Some(seconds) => Ok(Some(seconds.clamp(1, SECONDS_MAX))),
         None => {
-            let reason = format!("{}={} is no time", setting.name, setting.value);
+            let reason = format!("{}={} is not a time span", setting.name, setting.value);
             Err(Refusal::new(&setting.place, reason, "write it as 30s, 5min or 1h"))
         }
     }
@@ -215,7 +215,7 @@ fn limits(unit: &Unit, changed: &mut Vec<String>) -> CommandLimits {
         let hard = setting.value.rsplit(':').next().unwrap_or_default();
         let value = bytes(hard).map(|value| value.div_ceil(unit_bytes));
         if value.is_none() {
-            changed.push(format!("{name}={} is not kept: it is no number", setting.value));
+            changed.push(format!("{name}={} is not kept: it is not a number", setting.value));
         }
         value
     };

@@ -186,5 +186,5 @@ fn files_that_are_no_units() {
     std::fs::write(dir.path().join("x.service"), "").unwrap();
     let import = imported(System::Systemd, &[dir.path().to_owned()], &options());
     assert!(import.refused[0].reason.contains("the timer has no schedule"), "{:?}", import.refused);
-    assert!(import.notes.iter().any(|note| note.contains("x.timer:1: is no setting")), "{:?}", import.notes);
+    assert!(import.notes.iter().any(|note| note.contains("x.timer:1: is not a setting")), "{:?}", import.notes);
 }

@@ -57,7 +57,8 @@ pub fn triggers(unit: &Unit, options: &Options) -> Result<Timer, Refusal> {
             }
         }
         (_, [setting, ..]) => {
-            let reason = format!("{}= beside another schedule cannot be said: a job has one trigger", setting.name);
+            let reason =
+                format!("{}= beside another schedule cannot be expressed: a job has one trigger", setting.name);
             return Err(Refusal::new(&setting.place, reason, "make a timer for each schedule"));
         }
     }
@@ -70,7 +71,7 @@ pub fn triggers(unit: &Unit, options: &Options) -> Result<Timer, Refusal> {
     Ok(timer)
 }
 
-/// A timer without a schedule that can be said.
+/// A timer without a schedule that can be expressed.
 fn none(start: Option<&Setting>) -> Refusal {
     match start {
         Some(setting) => Refusal::new(
@@ -86,7 +87,7 @@ fn delay(unit: &Unit, changed: &mut Vec<String>) -> Result<u32, Refusal> {
     let Some(setting) = unit.last("Timer", "RandomizedDelaySec") else { return Ok(0) };
     let seconds = span_ms(&setting.value).map(|ms| ms.div_ceil(1_000));
     let Some(seconds) = seconds.and_then(|seconds| u32::try_from(seconds).ok()) else {
-        let reason = format!("RandomizedDelaySec={} is no time", setting.value);
+        let reason = format!("RandomizedDelaySec={} is not a time span", setting.value);
         return Err(Refusal::new(&setting.place, reason, "write it as 30s, 5min or 1h"));
     };
     if unit.last("Timer", "FixedRandomDelay").is_some_and(|setting| is_true(&setting.value)) {
@@ -176,6 +177,6 @@ fn others(unit: &Unit, changed: &mut Vec<String>) {
         .collect();
     unknown.dedup();
     if !unknown.is_empty() {
-        changed.push(format!("settings of [Timer] that are not known, and passed over: {}", unknown.join(", ")));
+        changed.push(format!("unknown settings of [Timer] are ignored: {}", unknown.join(", ")));
     }
 }

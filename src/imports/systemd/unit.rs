@@ -149,7 +149,8 @@ mod tests {
     fn settings_with_comments_joined_lines_resets_and_drop_ins() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.timer");
-        let text = "# comment\n[Timer]\nOnCalendar=daily\nOnCalendar=\nOnCalendar = 02:30\nodd\n[Service]\nExecStart=/bin/a \\\n# x\n  b \\\n  c\nSyslogIdentifier=d\\\\\nNice=1\n";
+        let text = "# comment\n[Timer]\nOnCalendar=daily\nOnCalendar=\nOnCalendar = 02:30\nodd\n[Service]\nExecStart=/bin/a \\\n\
+                    # x\n  b \\\n  c\nSyslogIdentifier=d\\\\\nNice=1\n";
         std::fs::write(&path, text).unwrap();
         std::fs::create_dir(dir.path().join("a.timer.d")).unwrap();
         std::fs::write(dir.path().join("a.timer.d/x.conf"), "[Timer]\nOnCalendar=03:00\n").unwrap();

@@ -36,7 +36,7 @@ pub fn of(row: &Row, param: &str, changed: &mut Vec<String>) -> Result<Made, (St
     };
     let source = row.words("glue_source").replace("\r\n", "\n");
     if source.trim().is_empty() {
-        return Err((format!("its {kind} is empty"), "nothing is lost; write the script there and dump again"));
+        return Err((format!("its {kind} is empty"), "write the script in XXL-JOB and dump again"));
     }
     if source.contains('\0') {
         return Err((format!("its {kind} has a character NUL"), "correct the script"));

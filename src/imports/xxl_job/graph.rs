@@ -37,7 +37,7 @@ pub fn add(id: i64, tasks: &BTreeMap<i64, Task>, is_child: bool, drafts: &mut Dr
     }
     let dag = format!("{}/dag", task.spec.name);
     job.changed.push(format!(
-        "it has children: the DAG {dag} has its schedule and runs them after it; triggered by hand it runs alone"
+        "it has children: the DAG {dag} has its schedule and runs them after it; triggered manually, the job runs alone"
     ));
     drafts.add(job);
     let (found, mut changed) = reached(id, tasks);
@@ -54,7 +54,7 @@ pub fn add(id: i64, tasks: &BTreeMap<i64, Task>, is_child: bool, drafts: &mut Dr
         Some(circle) => {
             let shown: Vec<String> = circle.iter().take(10).map(ToString::to_string).collect();
             let reason = format!(
-                "its children run in a circle ({}), which a DAG cannot; its schedule is not taken over",
+                "its children run in a circle ({}), which a DAG cannot; its schedule is not imported",
                 shown.join(" -> ")
             );
             let advice = "take one of them out of child_jobid there, or schedule the job here";

@@ -77,7 +77,7 @@ pub fn read(paths: &[PathBuf], options: &Options, drafts: &mut Drafts) -> Result
     );
     drafts.note("route strategies are not kept: an executor of the pool that has room is chosen");
     drafts.note(
-        "the times of XXL-JOB are of the zone of its server: name it with --tz if it is not that of this machine",
+        "schedules of XXL-JOB use the time zone of its server: name it with --tz if this machine has another one",
     );
     Ok(())
 }

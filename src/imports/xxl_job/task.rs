@@ -171,7 +171,10 @@ fn children(text: &str) -> Result<Vec<i64>, (String, &'static str)> {
     let mut found: Vec<i64> = Vec::new();
     for id in ids {
         let id = id.parse().map_err(|_| {
-            (format!("child_jobid '{}' is no list of ids", text::shown(text)), "correct it in XXL-JOB and dump again")
+            (
+                format!("child_jobid '{}' is not a list of ids", text::shown(text)),
+                "correct it in XXL-JOB and dump again",
+            )
         })?;
         if !found.contains(&id) {
             found.push(id);
@@ -202,7 +205,7 @@ fn trigger(row: &Row, known: &Known<'_>, changed: &mut Vec<String>) -> Result<Tr
         "CRON" => of_cron(row, &conf, misfire, known, changed),
         "FIX_RATE" => {
             let Some(seconds) = conf.trim().parse::<u64>().ok().filter(|seconds| *seconds > 0) else {
-                return Err((format!("FIX_RATE '{}' is no number of seconds", text::shown(&conf)), "correct it"));
+                return Err((format!("FIX_RATE '{}' is not a number of seconds", text::shown(&conf)), "correct it"));
             };
             let mut made = Trigger::fixed_rate(seconds);
             if let Trigger::FixedRate { anchor_at, misfire_policy, misfire_threshold_sec, .. } = &mut made {
@@ -214,7 +217,7 @@ fn trigger(row: &Row, known: &Known<'_>, changed: &mut Vec<String>) -> Result<Tr
         "FIX_DELAY" => match conf.trim().parse::<u64>() {
             Ok(seconds) if seconds > 0 => Ok(Trigger::fixed_delay(seconds)),
             Ok(_) | Err(_) => {
-                Err((format!("FIX_DELAY '{}' is no number of seconds", text::shown(&conf)), "correct it"))
+                Err((format!("FIX_DELAY '{}' is not a number of seconds", text::shown(&conf)), "correct it"))
             }
         },
         other => {
@@ -232,7 +235,7 @@ fn of_cron(
 ) -> Result<Trigger, (String, &'static str)> {
     let expr = expr.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Err(error) = CronExpr::parse(&expr, Dialect::Quartz, 0) {
-        let advice = if error.never_fires { "nothing is lost; stop it in XXL-JOB" } else { "correct the expression" };
+        let advice = if error.never_fires { "stop it in XXL-JOB" } else { "correct the expression" };
         return Err((format!("the expression '{}': {error}", text::shown(&expr)), advice));
     }
     let options = known.options;
