@@ -1,7 +1,7 @@
 //! The request and the answers of `POST /plan` and `POST /apply`, which take many definitions at once. Both take the
 //! same body; `plan` changes nothing.
 
-use crate::{ids::JobId, job::upper_enum, payload::Payload};
+use crate::{ids::JobId, job::upper_enum, payload::Payload, time::Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -21,7 +21,7 @@ pub struct ApplyBody {
     /// Whose jobs these are: kept with each as the label `apply.owner`. A job of another owner is refused.
     #[serde(default)]
     pub owner: Option<String>,
-    /// Jobs of this owner that no manifest names are deleted.
+    /// Jobs of this owner, or with `pruneLabels`, that no manifest names are deleted.
     #[serde(default)]
     pub prune: bool,
     /// Jobs of other owners become this one's.
@@ -33,6 +33,12 @@ pub struct ApplyBody {
     /// Refuse objects of other kinds (a ServiceAccount beside a CronJob), which are passed over otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// With `prune`: only jobs with these labels are deleted, such as `team=payments`. With an owner too: of this owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prune_labels: Option<String>,
+    /// Of a plan: also say what the changes do to next fires, to the fullest minutes, and to the limits of tenants.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forecast: bool,
 }
 
 /// A file with manifests.
@@ -111,6 +117,63 @@ pub struct PlanItem {
     pub outcome: Option<ApplyOutcome>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ApplyFailure>,
+    /// Of a plan that asks for it: of jobs that are created, changed or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<JobForecast>,
+}
+
+/// When a job is due by its schedule of now and by the planned one. A paused job is not due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobForecast {
+    /// The next 20 fires as it is now.
+    pub before: Vec<Timestamp>,
+    /// The next 20 fires after the change.
+    pub after: Vec<Timestamp>,
+    /// Changes of the clock within 13 months that remove or repeat an instant of the planned schedule.
+    pub clock_changes: Vec<String>,
+}
+
+/// A minute of the next day to which a plan adds many more instants than it removes. Jobs whose schedule stays are not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MinuteForecast {
+    /// The beginning of the minute.
+    pub at: Timestamp,
+    /// Instants that the changes add to it.
+    pub adds: u64,
+    /// Instants that the changes take from it.
+    pub removes: u64,
+    /// Instants that are due in it by the schedules of now. Absent: it is more than two hours ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<u64>,
+}
+
+/// What a plan does to a limit of a tenant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantForecast {
+    pub tenant_id: String,
+    /// Jobs that it has now.
+    pub jobs: u64,
+    /// Jobs that it has after the plan was applied.
+    pub after: u64,
+    /// Its limit; 0: only that of the node.
+    pub max_jobs: u64,
+    /// The plan needs more than the limit allows: some of it would be refused.
+    pub exceeds: bool,
+}
+
+/// What the changes of a plan mean together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanForecast {
+    /// Minutes of the next 24 hours that get at least 60 instants more than they lose, at most 10, those that get most first.
+    pub minutes: Vec<MinuteForecast>,
+    /// Tenants with changes, at most 100.
+    pub tenants: Vec<TenantForecast>,
+    /// There are more instants than a forecast looks at: the numbers of the minutes are too small.
+    pub truncated: bool,
 }
 
 /// What would be done.
@@ -127,6 +190,9 @@ pub struct PlanView {
     /// Objects of other kinds that are no jobs, and make none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<ManifestProblem>,
+    /// Of a plan that asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<PlanForecast>,
 }
 
 /// What was done. Jobs do not depend on each other: what failed for one is told with it, and applying again goes on.

@@ -6,6 +6,7 @@ mod backfill;
 mod callers;
 mod cluster;
 mod graph;
+mod imports;
 mod lists;
 mod outbox;
 
@@ -14,6 +15,7 @@ pub use backfill::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;
+pub use imports::*;
 pub use lists::*;
 pub use outbox::*;
 

@@ -33,21 +33,8 @@ pub(super) struct Args {
     /// Manifests: files, directories (their .yaml, .yml and .json files, without going deeper), or - for stdin
     #[arg(short, long = "file", value_name = "PATH", required_unless_present = "schema")]
     files: Vec<PathBuf>,
-    /// Tenant of manifests without a namespace [default: the credential's; for operators `default`]
-    #[arg(long)]
-    tenant: Option<String>,
-    /// Whose jobs these are; kept with each as the label apply.owner
-    #[arg(long, value_name = "NAME")]
-    owner: Option<String>,
-    /// Delete the owner's jobs that no manifest names
-    #[arg(long, requires = "owner")]
-    prune: bool,
-    /// Take jobs over that belong to another owner
-    #[arg(long, requires = "owner")]
-    take_over: bool,
-    /// Refuse objects of other kinds, such as a ServiceAccount beside a CronJob, which are passed over otherwise
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    scope: Scope,
     /// Only show what would be done
     #[arg(long)]
     dry_run: bool,
@@ -57,6 +44,37 @@ pub(super) struct Args {
     /// Print the JSON Schema of manifests, for editors; asks no node
     #[arg(long)]
     schema: bool,
+}
+
+/// What of the jobs that there are is compared with manifests, and which objects count.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("whose").args(["owner", "prune_labels"]).multiple(true)))]
+pub(super) struct Scope {
+    /// Tenant of manifests without a namespace [default: the credential's; for operators `default`]
+    #[arg(long)]
+    tenant: Option<String>,
+    /// Whose jobs these are; kept with each as the label apply.owner
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// Delete the owner's jobs, or those of --prune-labels, that no manifest names
+    #[arg(long, requires = "whose")]
+    prune: bool,
+    /// With --prune: only jobs with these labels (key=value,key2); without --owner those that have no owner
+    #[arg(long, value_name = "LABELS", requires = "prune")]
+    prune_labels: Option<String>,
+    /// Take jobs over that belong to another owner
+    #[arg(long, requires = "owner")]
+    take_over: bool,
+    /// Refuse objects of other kinds, such as a ServiceAccount beside a CronJob, which are passed over otherwise
+    #[arg(long)]
+    strict: bool,
+}
+
+/// The call for these files.
+pub(super) fn body(files: &[PathBuf], scope: Scope) -> Result<ApplyBody, Failure> {
+    let Scope { tenant, owner, prune, prune_labels, take_over, strict } = scope;
+    let files = read_all(files)?;
+    Ok(ApplyBody { files, tenant_id: tenant, owner, prune, prune_labels, take_over, strict, ..ApplyBody::default() })
 }
 
 pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, format: Format) -> Result<(), Failure> {
@@ -72,21 +90,27 @@ pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, 
             }
         };
     }
-    let mut body = ApplyBody {
-        files: read_all(&args.files)?,
-        tenant_id: args.tenant,
-        owner: args.owner,
-        prune: args.prune,
-        take_over: args.take_over,
-        strict: args.strict,
-        ..ApplyBody::default()
-    };
-    let remote = remote()?;
+    let body = body(&args.files, args.scope)?;
+    let from_stdin = args.files.iter().any(|file| file.as_os_str() == "-");
+    carry_out(&remote()?, body, Consent { dry_run: args.dry_run, yes: args.yes, from_stdin }, format)
+}
+
+/// Whether and how a change is agreed to.
+pub(super) struct Consent {
+    pub dry_run: bool,
+    /// Deletes without a question.
+    pub yes: bool,
+    /// Nobody can be asked.
+    pub from_stdin: bool,
+}
+
+/// Shows the plan, and carries it out.
+pub(super) fn carry_out(remote: &Remote, mut body: ApplyBody, consent: Consent, format: Format) -> Result<(), Failure> {
     let planning = Progress::new("planning", Unit::Time, None);
-    let plan: PlanView = call(&remote, JobPlan::PATH, &body)?;
+    let plan: PlanView = call(remote, JobPlan::PATH, &body)?;
     drop(planning);
     let nothing = plan.create + plan.change + plan.delete == 0;
-    if args.dry_run || nothing {
+    if consent.dry_run || nothing {
         return match format {
             Format::Table => {
                 output::text(&shown(&plan));
@@ -101,14 +125,13 @@ pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, 
     if format == Format::Table {
         output::text(&shown(&plan));
     }
-    if plan.delete > 0 && !args.yes {
-        let from_stdin = args.files.iter().any(|file| file.as_os_str() == "-");
-        ask(plan.delete, from_stdin)?;
+    if plan.delete > 0 && !consent.yes {
+        ask(plan.delete, consent.from_stdin)?;
     }
     body.plan_id = Some(plan.plan_id);
     let changes = plan.create + plan.change + plan.delete;
     let applying = Progress::new(format!("applying {changes} changes"), Unit::Time, None);
-    let applied = call(&remote, JobApply::PATH, &body)?;
+    let applied = call(remote, JobApply::PATH, &body)?;
     drop(applying);
     told(&applied, format)
 }
@@ -182,6 +205,11 @@ fn ask(count: u64, from_stdin: bool) -> Result<(), Failure> {
 
 /// The plan, for people.
 pub(super) fn shown(plan: &PlanView) -> String {
+    shown_with(plan, |_, _| ())
+}
+
+/// The same, with more below each job that changes.
+pub(super) fn shown_with(plan: &PlanView, below: impl Fn(&PlanItem, &mut String)) -> String {
     let mut text = String::new();
     let changing: Vec<&PlanItem> = plan.items.iter().filter(|item| item.action != PlanAction::Unchanged).collect();
     let named = |item: &PlanItem| format!("{}/{}", item.tenant_id, item.name);
@@ -200,6 +228,7 @@ pub(super) fn shown(plan: &PlanView) -> String {
         for hazard in &item.hazards {
             let _ = writeln!(text, "        ! {hazard}");
         }
+        below(item, &mut text);
     }
     for other in &plan.passed_over {
         let _ = writeln!(text, "- {other}");

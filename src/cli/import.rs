@@ -3,10 +3,12 @@
 use super::{
     change::DryRun,
     failure::Failure,
+    import_foreign::{self, Foreign},
     output,
     progress::{Progress, Unit},
     remote::Remote,
 };
+use campanile_imports::{Options, System};
 use campanile_jobfiles::crontab::{self, Format, ImportOptions, LABEL_FILE, Plan, machine};
 use campanile_schema::{
     job::JobView,
@@ -18,29 +20,53 @@ use std::path::PathBuf;
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
     /// Crontab lines as jobs: shows what would be made or changed; --apply does it
-    Crontab {
-        /// Crontabs, or directories such as /etc/cron.d; `crontab -l > FILE` writes your own
-        #[arg(required = true)]
-        paths: Vec<PathBuf>,
-        /// Make and change the jobs
-        #[arg(long)]
-        apply: bool,
+    Crontab(Crontab),
+    /// CronJobs of Kubernetes as manifests: `kubectl get cronjobs -A -o yaml > FILE` writes them; --apply makes the jobs
+    Kubernetes(Foreign),
+    /// systemd timers with their services as manifests; --apply makes the jobs
+    Systemd {
         #[command(flatten)]
-        dry: DryRun,
-        /// Take lines of other users too; they run as the executor's user
+        foreign: Foreign,
+        /// Take services of other users too; they run as the executor's user
         #[arg(long)]
         as_self: bool,
-        #[arg(long, default_value = "default")]
-        tenant: String,
-        #[arg(long, default_value = "default")]
-        pool: String,
-        /// Whether lines have a user column: auto, user (no) or system (yes)
-        #[arg(long, default_value = "auto", value_parser = format_of)]
-        format: Format,
-        /// Zone of lines without CRON_TZ [default: this machine's]
-        #[arg(long, value_name = "ZONE")]
-        tz: Option<String>,
     },
+    /// Jobs of Quartz as manifests, of its XML or of an SQL dump of its tables; --apply makes the jobs
+    Quartz {
+        #[command(flatten)]
+        foreign: Foreign,
+        /// How the names of the tables begin
+        #[arg(long, default_value = "QRTZ_", value_name = "PREFIX")]
+        table_prefix: String,
+    },
+    /// Tasks of XXL-JOB as manifests, of an SQL dump of xxl_job_info and xxl_job_group; --apply makes the jobs
+    #[command(name = "xxl-job")]
+    XxlJob(Foreign),
+}
+
+#[derive(clap::Args)]
+pub(super) struct Crontab {
+    /// Crontabs, or directories such as /etc/cron.d; `crontab -l > FILE` writes your own
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Make and change the jobs
+    #[arg(long)]
+    apply: bool,
+    #[command(flatten)]
+    dry: DryRun,
+    /// Take lines of other users too; they run as the executor's user
+    #[arg(long)]
+    as_self: bool,
+    #[arg(long, default_value = "default")]
+    tenant: String,
+    #[arg(long, default_value = "default")]
+    pool: String,
+    /// Whether lines have a user column: auto, user (no) or system (yes)
+    #[arg(long, default_value = "auto", value_parser = format_of)]
+    format: Format,
+    /// Zone of lines without CRON_TZ [default: this machine's]
+    #[arg(long, value_name = "ZONE")]
+    tz: Option<String>,
 }
 
 fn format_of(text: &str) -> Result<Format, String> {
@@ -52,8 +78,27 @@ fn format_of(text: &str) -> Result<Format, String> {
     }
 }
 
-pub(super) fn run(command: Command, remote: &Remote, format: output::Format) -> Result<(), Failure> {
-    let Command::Crontab { paths, apply, as_self, tenant, pool, format: columns, tz, dry } = command;
+pub(super) fn run(
+    command: Command,
+    remote: impl FnOnce() -> Result<Remote, Failure>,
+    format: output::Format,
+) -> Result<(), Failure> {
+    let (system, foreign, options) = match command {
+        Command::Crontab(args) => return of_crontabs(args, &remote()?, format),
+        Command::Kubernetes(foreign) => (System::Kubernetes, foreign, import_foreign::options()),
+        Command::Systemd { foreign, as_self } => {
+            (System::Systemd, foreign, Options { as_self, ..import_foreign::options() })
+        }
+        Command::Quartz { foreign, table_prefix } => {
+            (System::Quartz, foreign, Options { table_prefix, ..import_foreign::options() })
+        }
+        Command::XxlJob(foreign) => (System::XxlJob, foreign, import_foreign::options()),
+    };
+    import_foreign::run(system, foreign, options, remote, format)
+}
+
+fn of_crontabs(args: Crontab, remote: &Remote, format: output::Format) -> Result<(), Failure> {
+    let Crontab { paths, apply, as_self, tenant, pool, format: columns, tz, dry } = args;
     let options = ImportOptions {
         tenant: tenant.clone(),
         pool,

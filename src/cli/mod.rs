@@ -33,6 +33,7 @@ mod following;
 mod history;
 mod hook_flags;
 mod import;
+mod import_foreign;
 mod job;
 mod job_create;
 mod job_flags;
@@ -42,6 +43,7 @@ mod logging;
 mod members;
 mod outbox;
 mod output;
+mod plan;
 mod planned;
 mod private;
 mod progress;
@@ -81,6 +83,7 @@ Exit codes:
   6  a limit is reached: try later or ask for more
   7  not reachable, not ready, overloaded, or no answer in time
   8  `run wait` and `job trigger --wait`: the run ended, but not with SUCCESS
+  9  `plan --detailed-exitcode`: there are changes
 
 The node: --server URL, else CAMPANILE_SERVER, else the running `campanile dev`, else http://127.0.0.1:7700.
 Over TLS: https://HOST:PORT; --tls-ca FILE, else CAMPANILE_TLS_CA, names its CA, else the machine's CAs are trusted.
@@ -143,9 +146,11 @@ enum Command {
     Audit(audit::Command),
     /// Bring jobs to what manifests say: shows what would change, then changes it
     Apply(apply::Args),
+    /// What `apply` would do, and what that means: fires, clock changes, full minutes, limits; changes nothing
+    Plan(plan::Args),
     /// Jobs as manifests that `apply` takes
     Export(export::Args),
-    /// Take over what other schedulers run
+    /// Take over what other schedulers run: crontabs, Kubernetes, systemd, Quartz, XXL-JOB
     #[command(subcommand)]
     Import(import::Command),
     /// Cron expressions: next fires, explanations (no node needed)
@@ -258,8 +263,9 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::System(command) => system::run(command, &remote()?, format),
         Command::Audit(command) => audit::run(command, &remote()?, format),
         Command::Apply(args) => apply::run(args, remote, format),
+        Command::Plan(args) => plan::run(args, &remote()?, format),
         Command::Export(args) => export::run(args, &remote()?, format),
-        Command::Import(command) => import::run(command, &remote()?, format),
+        Command::Import(command) => import::run(command, remote, format),
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
         Command::Store(command) => store::run(command, &connection, format),

@@ -156,6 +156,8 @@ impl Files {
             kept_files: self.broken.keys().cloned().collect(),
             take_over: false,
             tenant: None,
+            prune_labels: None,
+            forecast: false,
         }
     }
 

@@ -214,6 +214,7 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     fs::write(dir.join("a.yaml"), "{apiVersion: campanile/v1, kind: Job, metadata: {name: m}, spec: {every: 1h}}\n")
         .unwrap();
     asked.ok("apply", &["-f", &path("a.yaml"), "--dry-run"]);
+    assert_eq!(asked.ends("plan", &[&path("a.yaml"), "--detailed-exitcode"], &[9])["forecast"]["truncated"], false);
     asked.ok("apply", &["-f", &path("a.yaml")]);
     asked.ok("export", &[]);
     fs::write(dir.join("crontab"), "0 2 * * * true\n99 * * * * false\n").unwrap();
@@ -226,6 +227,13 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     );
     let done = asked.ends("import crontab", &[&import[..], &["--apply"]].concat(), &[2]);
     assert_eq!((&done["created"], &done["changed"], &done["dryRun"]), (&json!(1), &json!(0), &json!(false)));
+
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/imports/fixtures");
+    for (system, code) in [("kubernetes", 2), ("systemd", 2), ("quartz", 2), ("xxl-job", 2)] {
+        let files = fixtures.join(system.replace('-', "_"));
+        let read = asked.ends(&format!("import {system}"), &[files.to_str().unwrap()], &[code]);
+        assert!(read["refused"][0]["reason"].is_string(), "{read}");
+    }
 
     asked.ok("cron next", &["0 2 * * *"]);
     asked.ok("cron explain", &["0 2 * * *"]);

@@ -169,6 +169,18 @@ fn every_line_of_the_guide_to_dags_does_what_the_page_says() {
 }
 
 #[test]
+fn every_line_of_the_guide_to_imports_does_what_the_page_says() {
+    let ran = type_page("docs/guides/import.md");
+    assert!(ran >= 5, "{ran} blocks");
+}
+
+#[test]
+fn every_line_of_the_guide_to_plans_does_what_the_page_says() {
+    let ran = type_page("docs/guides/plan.md");
+    assert!(ran >= 4, "{ran} blocks");
+}
+
+#[test]
 fn what_differs_from_the_page_is_seen() {
     assert!(fits("run <...> of hello", "run 17   of hello"));
     assert!(fits("a <...>", "a b c"));

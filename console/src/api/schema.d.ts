@@ -1432,14 +1432,18 @@ export interface components {
         ApplyBody: {
             /** @description Files as they are written: YAML of one or several documents, or JSON. Default: [] */
             files?: components["schemas"]["ManifestFile"][];
+            /** @description Of a plan: also say what the changes do to next fires, to the fullest minutes, and to the limits of tenants. */
+            forecast?: boolean;
             /** @description Manifests as values. Default: [] */
             manifests?: components["schemas"]["Payload"][];
             /** @description Whose jobs these are: kept with each as the label `apply.owner`. A job of another owner is refused. */
             owner?: string | null;
             /** @description `planId` of a plan: refused with 409_STALE_VERSION when something else would be done by now. */
             planId?: string | null;
-            /** @description Jobs of this owner that no manifest names are deleted. Default: false */
+            /** @description Jobs of this owner, or with `pruneLabels`, that no manifest names are deleted. Default: false */
             prune?: boolean;
+            /** @description With `prune`: only jobs with these labels are deleted, such as `team=payments`. With an owner too: of this owner. */
+            pruneLabels?: string | null;
             /** @description Refuse objects of other kinds (a ServiceAccount beside a CronJob), which are passed over otherwise. */
             strict?: boolean;
             /** @description Jobs of other owners become this one's. Default: false */
@@ -1606,7 +1610,7 @@ export interface components {
             from: components["schemas"]["Timestamp"];
             /**
              * Format: uint64
-             * @description ... whose run has not ended, or is not kept any more.
+             * @description ... whose run has not ended, is not kept any more, or (of FAILED) was compensated.
              */
             gone?: number;
             /** @description Two of this kind run each instant twice. */
@@ -2052,6 +2056,15 @@ export interface components {
         Items4: {
             items: components["schemas"]["ClusterEventView"][];
         };
+        /** @description When a job is due by its schedule of now and by the planned one. A paused job is not due. */
+        JobForecast: {
+            /** @description The next 20 fires after the change. */
+            after: components["schemas"]["Timestamp"][];
+            /** @description The next 20 fires as it is now. */
+            before: components["schemas"]["Timestamp"][];
+            /** @description Changes of the clock within 13 months that remove or repeat an instant of the planned schedule. */
+            clockChanges: string[];
+        };
         /**
          * Format: uint64
          * @description A job. Below 2^53, so that JSON carries it. `id % SLOTS` = slot of (tenant, name).
@@ -2368,6 +2381,26 @@ export interface components {
         };
         /** @description What a message asks of its receiver. */
         MessageKind: "START" | "END" | "CANCEL" | "HOOK" | "COMPENSATION";
+        /** @description A minute of the next day to which a plan adds many more instants than it removes. Jobs whose schedule stays are not counted. */
+        MinuteForecast: {
+            /**
+             * Format: uint64
+             * @description Instants that the changes add to it.
+             */
+            adds: number;
+            /** @description The beginning of the minute. */
+            at: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint64
+             * @description Instants that are due in it by the schedules of now. Absent: it is more than two hours ahead.
+             */
+            due?: number | null;
+            /**
+             * Format: uint64
+             * @description Instants that the changes take from it.
+             */
+            removes: number;
+        };
         /** @description Due instants of a minute. */
         MinuteLoad: {
             /** @description The beginning of the minute. */
@@ -2557,6 +2590,15 @@ export interface components {
          * @enum {string}
          */
         PlanAction: "CREATE" | "CHANGE" | "UNCHANGED" | "DELETE";
+        /** @description What the changes of a plan mean together. */
+        PlanForecast: {
+            /** @description Minutes of the next 24 hours that get at least 60 instants more than they lose, at most 10, those that get most first. */
+            minutes: components["schemas"]["MinuteForecast"][];
+            /** @description Tenants with changes, at most 100. */
+            tenants: components["schemas"]["TenantForecast"][];
+            /** @description There are more instants than a forecast looks at: the numbers of the minutes are too small. */
+            truncated: boolean;
+        };
         /** @description One job of a plan. */
         PlanItem: {
             action: components["schemas"]["PlanAction"];
@@ -2565,6 +2607,8 @@ export interface components {
             error?: components["schemas"]["ApplyFailure"] | null;
             /** @description Where its manifest stands. */
             file?: string | null;
+            /** @description Of a plan that asks for it: of jobs that are created, changed or deleted. */
+            forecast?: components["schemas"]["JobForecast"] | null;
             /** @description What the manifest asks for and does not get, and what may surprise about it. Default: [] */
             hazards: string[];
             jobId?: components["schemas"]["JobId"] | null;
@@ -2591,6 +2635,8 @@ export interface components {
             create: number;
             /** Format: uint64 */
             delete: number;
+            /** @description Of a plan that asks for it. */
+            forecast?: components["schemas"]["PlanForecast"] | null;
             items: components["schemas"]["PlanItem"][];
             /** @description Objects of other kinds that are no jobs, and make none. */
             passedOver?: components["schemas"]["ManifestProblem"][];
@@ -3197,6 +3243,27 @@ export interface components {
              * @description Default: 0.0
              */
             maxTriggersPerSec?: number;
+        };
+        /** @description What a plan does to a limit of a tenant. */
+        TenantForecast: {
+            /**
+             * Format: uint64
+             * @description Jobs that it has after the plan was applied.
+             */
+            after: number;
+            /** @description The plan needs more than the limit allows: some of it would be refused. */
+            exceeds: boolean;
+            /**
+             * Format: uint64
+             * @description Jobs that it has now.
+             */
+            jobs: number;
+            /**
+             * Format: uint64
+             * @description Its limit; 0: only that of the node.
+             */
+            maxJobs: number;
+            tenantId: string;
         };
         /** @description A tenant as read. */
         TenantView: {

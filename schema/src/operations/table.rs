@@ -40,7 +40,7 @@ const ONE_CALL: Reason = "`job create FILE` calls job.create for each, `--bulk` 
 const MANY: Reason = "HTTP has lines for many: job.createLines";
 const BY_NAME: Reason = "commands take a name wherever they take an id";
 const BY_STATE: Reason = "GET /api/v1/runs?state=FAILED,TIMEOUT gives them, with other filters";
-const APPLIES: Reason = "`campanile apply` does both; with --dry-run only job.plan";
+const APPLIES: Reason = "`campanile apply` does job.plan and job.apply, `campanile plan` only job.plan";
 
 operations! {
     /// Create a job.

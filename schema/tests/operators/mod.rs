@@ -3,8 +3,8 @@
 use super::{Golden, run};
 use campanile_schema::{
     apply::{
-        AppliedView, ApplyBody, ApplyFailure, ApplyOutcome, FieldChange, ManifestFile, ManifestProblem, PlanAction,
-        PlanItem, PlanView,
+        AppliedView, ApplyBody, ApplyFailure, ApplyOutcome, FieldChange, JobForecast, ManifestFile, ManifestProblem,
+        MinuteForecast, PlanAction, PlanForecast, PlanItem, PlanView, TenantForecast,
     },
     audit::{AuditBody, AuditView, TriggeredBy},
     cluster::{
@@ -38,6 +38,8 @@ pub fn of_definitions(golden: &mut Golden) {
         take_over: false,
         plan_id: None,
         strict: false,
+        prune_labels: None,
+        forecast: false,
     };
     golden.request("job_plan_request", 7, operations::JobPlan::NAME, &body);
     golden.request(
@@ -45,6 +47,12 @@ pub fn of_definitions(golden: &mut Golden) {
         7,
         operations::JobPlan::NAME,
         &ApplyBody { strict: true, ..body.clone() },
+    );
+    golden.request(
+        "job_plan_forecast_request",
+        7,
+        operations::JobPlan::NAME,
+        &ApplyBody { prune_labels: Some("team=payments".to_owned()), forecast: true, ..body.clone() },
     );
     let item = PlanItem {
         action: PlanAction::Change,
@@ -62,6 +70,7 @@ pub fn of_definitions(golden: &mut Golden) {
         hazards: vec!["02:30 is skipped once a year".to_owned()],
         outcome: None,
         error: None,
+        forecast: None,
     };
     let plan = PlanView {
         plan_id: "5f3a".to_owned(),
@@ -71,6 +80,7 @@ pub fn of_definitions(golden: &mut Golden) {
         delete: 0,
         items: vec![item.clone()],
         passed_over: Vec::new(),
+        forecast: None,
     };
     golden.answer("job_plan_answer", 7, &plan);
     let other = ManifestProblem {
@@ -80,7 +90,8 @@ pub fn of_definitions(golden: &mut Golden) {
         path: String::new(),
         message: "the ServiceAccount 'billing' is passed over: it is no job".to_owned(),
     };
-    golden.answer("job_plan_passed_over_answer", 7, &PlanView { passed_over: vec![other], ..plan });
+    golden.answer("job_plan_passed_over_answer", 7, &PlanView { passed_over: vec![other], ..plan.clone() });
+    golden.answer("job_plan_forecast_answer", 7, &forecast(&item, plan));
     golden.request(
         "job_apply_request",
         8,
@@ -103,6 +114,21 @@ pub fn of_definitions(golden: &mut Golden) {
         items: vec![done, failed],
     };
     golden.answer("job_apply_answer", 8, &applied);
+}
+
+/// The plan with all that is asked for with `forecast`.
+fn forecast(item: &PlanItem, plan: PlanView) -> PlanView {
+    let job = JobForecast {
+        before: vec![AT],
+        after: vec![Timestamp(AT.0 + 1_800_000)],
+        clock_changes: vec!["2027-03-28 02:30 does not exist in Europe/Berlin".to_owned()],
+    };
+    let minute = MinuteForecast { at: AT, adds: 4_100, removes: 0, due: Some(12) };
+    let later = MinuteForecast { due: None, ..minute };
+    let tenant = TenantForecast { tenant_id: "finance".to_owned(), jobs: 5, after: 6, max_jobs: 5, exceeds: true };
+    let whole = PlanForecast { minutes: vec![minute, later], tenants: vec![tenant], truncated: false };
+    let items = vec![PlanItem { forecast: Some(job), ..item.clone() }];
+    PlanView { items, forecast: Some(whole), ..plan }
 }
 
 pub fn of_watches(golden: &mut Golden) {

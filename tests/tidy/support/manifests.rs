@@ -4,7 +4,7 @@ use super::{Found, Tree};
 use toml::{Table, Value};
 
 /// Our crates: directory, name, which of the others (`campanile-NAME`) it may use. Arrows point one way; a new crate gets its line here.
-const CRATES: [(&str, &str, &[&str]); 14] = [
+const CRATES: [(&str, &str, &[&str]); 15] = [
     ("schema", "campanile-schema", &[]),
     ("actors/core", "campanile-core", &["schema"]),
     ("actors/ports", "campanile-ports", &["schema", "core"]),
@@ -18,6 +18,7 @@ const CRATES: [(&str, &str, &[&str]); 14] = [
     ("src/cluster", "campanile-cluster", &["schema", "core", "ports", "actors", "security"]),
     ("src/actions", "campanile-actions", &["schema", "core", "ports", "security", "client"]),
     ("src/jobfiles", "campanile-jobfiles", &["schema", "core"]),
+    ("src/imports", "campanile-imports", &["schema", "core", "jobfiles"]),
     (
         "src/serve",
         "campanile-serve",
@@ -28,7 +29,7 @@ const CRATES: [(&str, &str, &[&str]); 14] = [
         "campanile",
         &[
             "schema", "core", "ports", "actors", "client", "security", "store", "archive", "cluster", "actions",
-            "jobfiles", "serve",
+            "jobfiles", "imports", "serve",
         ],
     ),
 ];
@@ -79,7 +80,7 @@ fn dependencies(manifest: &Table) -> Vec<(&'static str, &Table)> {
 }
 
 /// schema <- core <- ports <- actors; ports <- security <- store, cluster, actions, serve; store <- archive <- serve; core <- jobfiles <-
-/// serve; schema <- client <- loadtest, actions; the root uses all but loadtest.
+/// serve, imports; schema <- client <- loadtest, actions; the root uses all but loadtest.
 pub fn arrows(tree: &Tree) -> Found {
     let mut found = Found::new();
     for (directory, name, allowed) in CRATES {

@@ -108,6 +108,11 @@ impl ClockChange {
         schedule.expr.follows_elapsed_time() && self.keeps_rhythm
     }
 
+    /// When the clock changes, ms.
+    pub(super) fn at_ms(&self) -> i64 {
+        self.at * 1_000
+    }
+
     pub(super) fn hazard(&self, schedule: &CronSchedule, zone: &str) -> String {
         let is_open = schedule.expr.follows_elapsed_time();
         match self.effect {

@@ -21,6 +21,15 @@ pub fn hazards(schedule: &CronSchedule, from_ms: i64) -> Vec<String> {
     lines
 }
 
+/// One line for each change of the clock in `from_ms..=until_ms` that removes or repeats an instant of the schedule, two years ahead
+/// at most.
+pub fn clock_hazards(schedule: &CronSchedule, from_ms: i64, until_ms: i64) -> Vec<String> {
+    let zone = schedule.zone.iana_name().unwrap_or("this zone");
+    let changes = clock_changes::ahead(schedule, from_ms).unwrap_or_default();
+    let noticed = changes.iter().filter(|change| !change.is_unnoticed(schedule) && change.at_ms() <= until_ms);
+    noticed.map(|change| change.hazard(schedule, zone)).collect()
+}
+
 /// What the expression alone tells.
 fn of_expression(expr: &CronExpr) -> Vec<String> {
     let mut lines = Vec::new();

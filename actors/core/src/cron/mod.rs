@@ -34,6 +34,6 @@ pub use describe::describe;
 pub use error::{CronError, ZoneError};
 pub use expr::CronExpr;
 pub use foreign::go_duration;
-pub use hazards::hazards;
+pub use hazards::{clock_hazards, hazards};
 pub use schedule::{CronSchedule, Occurrence, OccurrenceKind};
 pub use zone::{Zones, find as find_zone, known_zone_names, tzdb_version, use_zones};

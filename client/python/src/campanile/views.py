@@ -727,6 +727,45 @@ class ApplyFailure:
 
 
 @dataclass(frozen=True)
+class JobForecast:
+    """When a job is due by its schedule of now and by the planned one; a paused job is not due."""
+
+    before: list[datetime] = field(default_factory=list)
+    after: list[datetime] = field(default_factory=list)
+    clock_changes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MinuteForecast:
+    """A minute of the next day to which a plan adds many instants. `due`: those of now, None when it is far ahead."""
+
+    at: datetime
+    adds: int
+    removes: int
+    due: int | None = None
+
+
+@dataclass(frozen=True)
+class TenantForecast:
+    """What a plan does to the jobs of a tenant; `max_jobs` 0 is no limit of its own."""
+
+    tenant_id: str
+    jobs: int
+    after: int
+    max_jobs: int
+    exceeds: bool
+
+
+@dataclass(frozen=True)
+class PlanForecast:
+    """What the changes of a plan mean together."""
+
+    minutes: list[MinuteForecast] = field(default_factory=list)
+    tenants: list[TenantForecast] = field(default_factory=list)
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
 class PlanItem:
     """What becomes of one job; `outcome` and `error` only of an apply."""
 
@@ -741,6 +780,7 @@ class PlanItem:
     hazards: list[str] = field(default_factory=list)
     outcome: ApplyOutcome | None = None
     error: ApplyFailure | None = None
+    forecast: JobForecast | None = None
 
 
 @dataclass(frozen=True)
@@ -753,6 +793,7 @@ class Plan:
     unchanged: int
     delete: int
     items: list[PlanItem]
+    forecast: PlanForecast | None = None
 
 
 @dataclass(frozen=True)

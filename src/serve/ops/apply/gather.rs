@@ -34,8 +34,16 @@ pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool)
     if let Some(owner) = &body.owner {
         check_owner(owner)?;
     }
-    if body.prune && body.owner.is_none() {
-        return Err(invalid("prune: needs an owner: only its jobs can be told to be left over"));
+    if body.prune && body.owner.is_none() && body.prune_labels.is_none() {
+        return Err(invalid("prune: needs an owner or pruneLabels: only their jobs can be told to be left over"));
+    }
+    if let Some(labels) = &body.prune_labels {
+        if !body.prune {
+            return Err(invalid("pruneLabels: goes with prune"));
+        }
+        if labels.trim().is_empty() {
+            return Err(invalid("pruneLabels: is empty: write labels such as team=payments"));
+        }
     }
     let tenant = access::scope(caller, body.tenant_id.clone())?;
     let mut files = body.files;
@@ -55,7 +63,8 @@ pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool)
         read.problems.append(&mut read.passed_over);
     }
     if read.jobs.is_empty() && read.problems.is_empty() {
-        let all = if body.prune { "; with prune that would delete every job of the owner" } else { "" };
+        let all =
+            if body.prune { "; with prune that would delete every job of the owner or with the labels" } else { "" };
         let others = match read.passed_over.len() {
             0 => String::new(),
             count => format!(" ({count} objects of other kinds, the first: {})", read.passed_over[0]),
@@ -75,6 +84,8 @@ pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool)
         kept_files: BTreeSet::new(),
         take_over: body.take_over,
         tenant: body.tenant_id,
+        prune_labels: body.prune_labels,
+        forecast: body.forecast,
     })
 }
 

@@ -5,9 +5,11 @@
 //! calls, so that permissions, limits and the audit log are theirs. Jobs do not depend on each other: when one is refused in the
 //! middle, that is told with it, and applying the same again does what is left.
 //!
-//! Files: `gather` a body to jobs, with all that is wrong; `plan` jobs beside those that exist; `carry` a plan carried out.
+//! Files: `gather` a body to jobs, with all that is wrong; `plan` jobs beside those that exist; `forecast` what a plan means for fires,
+//! minutes and limits; `carry` a plan carried out.
 
 mod carry;
+mod forecast;
 mod gather;
 mod plan;
 
@@ -33,7 +35,15 @@ pub use campanile_jobfiles::LABELS;
 /// What `job.apply` would do with the same body. Changes nothing.
 impl Handle<JobPlan> for Operations {
     async fn handle(&self, caller: &Caller, body: ApplyBody) -> Answer<PlanView> {
-        Ok(self.planned(caller, body).await?.view())
+        let wants_forecast = body.forecast;
+        let mut planned = self.planned(caller, body).await?;
+        if !wants_forecast {
+            return Ok(planned.view());
+        }
+        let turns = std::mem::take(&mut planned.turns);
+        let items = planned.items.iter_mut().map(|(item, _)| item).collect();
+        let forecast = forecast::of(self, caller, items, turns).await?;
+        Ok(PlanView { forecast: Some(forecast), ..planned.view() })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     super::{Answer, Operations, access},
     DesiredJob, LABEL_FILE, LABEL_GONE, LABEL_OWNER, LABELS,
+    forecast::{Timed, Turn},
     gather::refused,
 };
 use campanile_jobfiles::{crontab, manifest};
@@ -47,6 +48,10 @@ pub struct Set {
     pub kept_files: BTreeSet<String>,
     /// Only jobs of this tenant can be gone.
     pub tenant: Option<String>,
+    /// Jobs with these labels can be gone, instead of all of the owner.
+    pub prune_labels: Option<String>,
+    /// What the changes mean is asked for too.
+    pub forecast: bool,
 }
 
 /// One thing that is done with a job.
@@ -76,6 +81,8 @@ impl Step {
 /// A plan, with what is to be done for each of its items.
 pub struct Planned {
     pub(super) items: Vec<(PlanItem, Vec<Step>)>,
+    /// Of each item that is not unchanged, in their order, if a forecast is asked for.
+    pub(super) turns: Vec<Turn>,
     passed_over: Vec<ManifestProblem>,
 }
 
@@ -90,6 +97,7 @@ impl Planned {
             delete: count(PlanAction::Delete),
             items: self.items.into_iter().map(|(item, _)| item).collect(),
             passed_over: self.passed_over,
+            forecast: None,
         }
     }
 
@@ -105,17 +113,20 @@ impl Planned {
     }
 }
 
-type Compared = Result<(PlanItem, Vec<Step>), ManifestProblem>;
+type Compared = Result<(PlanItem, Vec<Step>, Turn), ManifestProblem>;
 
 pub(super) async fn plan(ops: &Operations, caller: &Caller, set: Set) -> Answer<Planned> {
     let wanted: BTreeSet<(String, String)> =
         set.wanted.iter().map(|job| (job.spec.tenant_id.clone(), job.spec.name.clone())).collect();
     let comparing: Vec<_> = set.wanted.iter().map(|job| compare(ops, caller, &set, job)).collect();
     let compared: Vec<Compared> = stream::iter(comparing).buffered(APPLY_IN_FLIGHT).try_collect().await?;
-    let (mut items, mut problems) = (Vec::new(), set.problems.clone());
+    let (mut items, mut turns, mut problems) = (Vec::new(), Vec::new(), set.problems.clone());
     for compared in compared {
         match compared {
-            Ok(item) => items.push(item),
+            Ok((item, steps, turn)) => {
+                turns.extend((set.forecast && item.action != PlanAction::Unchanged).then_some(turn));
+                items.push((item, steps));
+            }
             Err(problem) => problems.push(problem),
         }
     }
@@ -128,27 +139,41 @@ pub(super) async fn plan(ops: &Operations, caller: &Caller, set: Set) -> Answer<
     for view in left_over(ops, caller, &set).await? {
         let is_kept = view.spec.labels.get(LABEL_FILE).is_some_and(|file| set.kept_files.contains(file));
         if !is_kept && !wanted.contains(&(view.spec.tenant_id.clone(), view.spec.name.clone())) {
-            items.extend(gone(&view, set.gone));
+            let Some(step) = gone(&view, set.gone) else { continue };
+            let before = Timed::of(&view.spec, view.status == JobStatus::Paused);
+            turns.extend(set.forecast.then_some(Turn { before, after: None }));
+            items.push(step);
         }
     }
-    Ok(Planned { items, passed_over: set.passed_over })
+    Ok(Planned { items, turns, passed_over: set.passed_over })
 }
 
-/// Jobs of the owner, as far as they may be gone.
+/// Jobs of the owner, or with the labels, as far as they may be gone.
 async fn left_over(ops: &Operations, caller: &Caller, set: &Set) -> Answer<Vec<JobView>> {
-    let (Some(owner), false) = (&set.owner, set.gone == GonePolicy::Stay) else { return Ok(Vec::new()) };
+    let owner = set.owner.as_ref().map(|owner| format!("{LABEL_OWNER}={owner}"));
+    let labels: Vec<String> = owner.into_iter().chain(set.prune_labels.clone()).collect();
+    if labels.is_empty() || set.gone == GonePolicy::Stay {
+        return Ok(Vec::new());
+    }
+    let tenants: BTreeSet<&str> = set.wanted.iter().map(|job| job.spec.tenant_id.as_str()).collect();
+    // Without an owner only labels tell, which other tenants and other owners may use too.
+    let may_go = |view: &JobView| {
+        let of_nobody =
+            || tenants.contains(view.spec.tenant_id.as_str()) && !view.spec.labels.contains_key(LABEL_OWNER);
+        view.status != JobStatus::Deleted && (set.owner.is_some() || of_nobody())
+    };
     let mut found = Vec::new();
     let mut page_token = None;
     loop {
         let filter = JobFilter {
             tenant_id: set.tenant.clone(),
-            labels: Some(format!("{LABEL_OWNER}={owner}")),
+            labels: Some(labels.join(",")),
             page_token,
             page_size: Some(PAGE_SIZE_MAX),
             ..JobFilter::default()
         };
         let page = ops.call::<JobList>(caller, filter).await?;
-        found.extend(page.items.into_iter().filter(|view| view.status != JobStatus::Deleted));
+        found.extend(page.items.into_iter().filter(&may_go));
         page_token = page.next_page_token;
         if page_token.is_none() {
             return Ok(found);
@@ -169,6 +194,7 @@ fn gone(view: &JobView, policy: GonePolicy) -> Option<(PlanItem, Vec<Step>)> {
         hazards: Vec::new(),
         outcome: None,
         error: None,
+        forecast: None,
     };
     match policy {
         GonePolicy::Stay => None,
@@ -279,12 +305,17 @@ async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &DesiredJob)
         hazards,
         outcome: None,
         error: None,
+        forecast: None,
+    };
+    let turn = Turn {
+        before: old.as_ref().and_then(|old| Timed::of(&old.spec, was_paused)),
+        after: Timed::of(&resolved, suspend),
     };
     let steps = match &old {
         None => create(spec, suspend),
         Some(old) => change(old, spec, is_other, was_paused, suspend),
     };
-    Ok(Ok((item, steps)))
+    Ok(Ok((item, steps, turn)))
 }
 
 /// A paused job is made as one that is never due: between two steps it must not fire.

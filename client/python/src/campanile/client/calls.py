@@ -76,10 +76,23 @@ class Calls(ABC):
         tenant_id: str | None = None,
         owner: str | None = None,
         prune: bool = False,
+        prune_labels: str | None = None,
         take_over: bool = False,
+        forecast: bool = False,
     ) -> Plan:
-        """What an apply of these manifests would do; it changes nothing. `files`: texts (YAML or JSON) by name."""
-        given = _manifests(files, tenantId=tenant_id, owner=owner, prune=prune, takeOver=take_over)
+        """What an apply of these manifests would do; it changes nothing. `files`: texts (YAML or JSON) by name.
+
+        With `forecast` it also says what the changes do to next fires, to the fullest minutes, and to the limits of tenants.
+        """
+        given = _manifests(
+            files,
+            tenantId=tenant_id,
+            owner=owner,
+            prune=prune,
+            pruneLabels=prune_labels,
+            takeOver=take_over,
+            forecast=True if forecast else None,
+        )
         return read(Plan, await self.call(methods.JOB_PLAN.name, given))
 
     async def job_apply(
@@ -89,6 +102,7 @@ class Calls(ABC):
         tenant_id: str | None = None,
         owner: str | None = None,
         prune: bool = False,
+        prune_labels: str | None = None,
         take_over: bool = False,
         plan_id: str | None = None,
     ) -> Applied:
@@ -96,7 +110,15 @@ class Calls(ABC):
 
         With the `plan_id` of a plan only exactly that is done: StaleVersionError when something else would be by now.
         """
-        given = _manifests(files, tenantId=tenant_id, owner=owner, prune=prune, takeOver=take_over, planId=plan_id)
+        given = _manifests(
+            files,
+            tenantId=tenant_id,
+            owner=owner,
+            prune=prune,
+            pruneLabels=prune_labels,
+            takeOver=take_over,
+            planId=plan_id,
+        )
         return read(Applied, await self.call(methods.JOB_APPLY.name, given))
 
     async def job_get(self, job_id: int) -> Job:
