@@ -49,6 +49,10 @@ def phases() -> list[list[Lane]]:
     cargo, tested = setting("CARGO"), setting("TESTED")
     debian = shutil.which("apt-get") is not None
     schedules = Part("schedules of other systems", f"make foreign-schedules FOREIGN_CASES={setting('SHORT_FOREIGN_CASES')}")
+    foreign = Part(
+        "foreign RPC programs, parity (Python)",
+        f"{cargo} test {tested} --test rpc --test interfaces -- --ignored foreign:: parity::",
+    )
     kills = f"make kill9 KILLS={setting('SHORT_KILLS')} KILL_JOBS=4000 KILL_RATE=400"
     with_faults = f"CAMPANILE_BIN=$PWD/{CHAOS_NODE}"
     return [
@@ -56,7 +60,7 @@ def phases() -> list[list[Lane]]:
             [
                 # What is beside it mostly waits, and has its turn first.
                 Part("build of the tests", f"nice -n 10 {cargo} build {tested} --bins --tests"),
-                Part("tests", f"python3 tests/side_by_side.py 2 {cargo} {tested}"),
+                Part("tests", f"python3 tests/side_by_side.py 3 {cargo} {tested}"),
             ],
             [Part("chaos (short form)", f"make chaos-short NODE={CHAOS_NODE}")],
             [
@@ -72,13 +76,9 @@ def phases() -> list[list[Lane]]:
         ],
         [
             # Its limits are seconds, which one lane beside it does not take.
-            # What follows it fetches Debian's cron with apt-get.
-            [Part("load (short forms, checked)", "make load"), *([schedules] if debian else [])],
+            # What comes last fetches Debian's cron with apt-get.
+            [Part("load (short forms, checked)", "make load"), foreign, *([schedules] if debian else [])],
             [
-                Part(
-                    "foreign RPC programs, parity (Python)",
-                    f"{cargo} test {tested} --test rpc --test interfaces -- --ignored foreign:: parity::",
-                ),
                 Part("CQL store (Apache Cassandra)", "make test-cql"),
                 Part(f"kill9 ({setting('SHORT_KILLS')} kills)", kills),
             ],

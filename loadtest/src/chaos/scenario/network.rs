@@ -13,7 +13,7 @@ pub const ALL: &[Scenario] = &[
         name: "cut-store",
         what: "a node is cut from the store for 10 s, and from nobody else",
         acts: &[Cut(Node(1), Store(1)), Wait(10_000), Heal, Wait(6_000)],
-        short: true,
+        short: false,
         defect: defect::ACTS_ON,
         ..USUAL
     },
@@ -21,7 +21,7 @@ pub const ALL: &[Scenario] = &[
         name: "cut-peers",
         what: "a node is cut from the other nodes for 12 s, and not from the store",
         acts: &[Cut(Node(1), Node(0)), Cut(Node(1), Node(2)), Wait(12_000), Heal, Wait(6_000)],
-        short: true,
+        short: false,
         defect: defect::FIRES_TWICE,
         ..USUAL
     },
