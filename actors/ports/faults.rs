@@ -6,7 +6,7 @@
 
 use campanile_core::{
     backfill, dispatch, graph, hooks,
-    job::{Command, Job},
+    job::{Command, Job, rules},
     outbox, ownership,
 };
 use std::{
@@ -83,12 +83,13 @@ pub fn point(name: &str) {
 type Break = fn(&str) -> bool;
 
 /// What stands before the names of rules, and what they are of.
-const RULES: [(&str, &str, Break); 6] = [
+const RULES: [(&str, &str, Break); 7] = [
     ("rule:", "ownership", ownership::rules::break_by_name),
     ("outbox:", "the outbox", outbox::rules::break_by_name),
     ("graph:", "DAGs", graph::clauses::break_by_name),
     ("backfill:", "backfills", backfill::rules::break_by_name),
     ("hooks:", "hooks", hooks::rules::break_by_name),
+    ("job:", "runs of a job", rules::break_by_name),
     ("dispatch:", "matching", dispatch::rules::break_by_name),
 ];
 

@@ -114,7 +114,8 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::AttemptHeard { .. }
         | Event::AttemptStopping { .. }
         | Event::AttemptEnded { .. }
-        | Event::RunConfirmed { .. } => None,
+        | Event::RunConfirmed { .. }
+        | Event::RunPrioritized { .. } => None,
     }
 }
 

@@ -421,6 +421,18 @@ pub enum Event {
         #[serde(rename = "a")]
         at_ms: i64,
     },
+    /// A person gave a run that waits a priority of its own. Format 2.
+    #[serde(rename = "rp")]
+    RunPrioritized {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "p")]
+        priority: u16,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
     /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
     #[serde(rename = "au")]
     Audited {
@@ -461,6 +473,7 @@ impl Event {
             | Self::AttemptStopping { job, .. }
             | Self::AttemptEnded { job, .. }
             | Self::RunConfirmed { job, .. }
+            | Self::RunPrioritized { job, .. }
             | Self::RunEnded { job, .. }
             | Self::RunReopened { job, .. }
             | Self::DeadLetterDiscarded { job, .. }

@@ -2,8 +2,18 @@
 //!
 //! Source of the shape: the API design. Unknown fields are refused by name.
 
+mod needs;
+mod trigger_words;
+
 pub use crate::hooks::{Hook, Hooks};
-use crate::{graph::GraphSpec, ids::JobId, payload::Payload, time::Timestamp};
+use crate::{
+    graph::GraphSpec,
+    ids::JobId,
+    payload::Payload,
+    time::{Moment, Timestamp},
+};
+use jiff::civil;
+pub use needs::{CommandLimits, Resources};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -86,6 +96,10 @@ pub struct JobSpec {
     /// Per attempt, from its start. Seconds.
     #[serde(default = "default_timeout")]
     pub timeout_sec: u64,
+    /// Over all attempts of a generation, from the start of the first one, with the waits between them. Seconds. Then a body is told
+    /// to stop, as by a timeout, and there is no further attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_runtime_sec: Option<u64>,
     #[serde(default = "yes")]
     pub idempotent: bool,
     #[serde(default)]
@@ -128,7 +142,7 @@ pub struct JobSpec {
 }
 
 crate::redacted_debug!(JobSpec {
-    name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, idempotent, on_lost_contact,
+    name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, max_runtime_sec, idempotent, on_lost_contact,
     dead_letter, executor_selector, action, params, labels, priority, resources, hooks, display_name, description, owner,
     annotations,
 } hides { secret_params });
@@ -149,9 +163,17 @@ fn yes() -> bool {
     true
 }
 
-/// When a job is due.
+/// When a job is due. The types `DELAY` and `IMMEDIATE` are other words for ONCE, and read back as ONCE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(
+    // The derived readers and writers are called by those of `trigger_words`, which know the other words.
+    remote = "Self",
+    tag = "type",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+#[schemars(rename = "Trigger", transform = trigger_words::describe)]
 pub enum Trigger {
     #[serde(alias = "cron", alias = "Cron")]
     Cron {
@@ -209,13 +231,19 @@ pub enum Trigger {
         #[serde(default = "default_misfire_threshold")]
         misfire_threshold_sec: u32,
     },
-    /// Exactly one of `at` and `delaySec`.
+    /// Exactly one of `at`, `delaySec` and `delayMs`.
     #[serde(alias = "once", alias = "Once")]
     Once {
+        /// An instant, or a local time of `timezone`. It is read back as an instant.
         #[serde(default)]
-        at: Option<Timestamp>,
+        at: Option<Moment>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delay_sec: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delay_ms: Option<u64>,
+        /// Of `at`, an IANA name. Needed if `at` has no offset.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timezone: Option<String>,
         #[serde(default)]
         misfire_policy: MisfirePolicy,
         #[serde(default = "default_misfire_threshold")]
@@ -268,10 +296,32 @@ impl Trigger {
         }
     }
 
-    /// Once: give one of the two.
-    pub fn once(at: Option<Timestamp>, delay_sec: Option<u64>) -> Self {
-        let misfire_policy = MisfirePolicy::default();
-        Self::Once { at, delay_sec, misfire_policy, misfire_threshold_sec: default_misfire_threshold() }
+    /// Once, at an instant, with every default.
+    pub fn once_at(at: Timestamp) -> Self {
+        Self::once(Some(at.into()), None, None)
+    }
+
+    /// Once, at a local time of a time zone, with every default.
+    pub fn once_at_local(at: civil::DateTime, timezone: &str) -> Self {
+        Self::once(Some(Moment::Local(at)), Some(timezone.to_owned()), None)
+    }
+
+    /// Once, so long after it is stored, with every default.
+    pub fn once_after_ms(delay_ms: u64) -> Self {
+        Self::once(None, None, Some(delay_ms))
+    }
+
+    /// A delay of whole seconds is written as such, which earlier releases read too.
+    fn once(at: Option<Moment>, timezone: Option<String>, delay_ms: Option<u64>) -> Self {
+        let delay_sec = delay_ms.filter(|ms| ms % 1000 == 0).map(|ms| ms / 1000);
+        Self::Once {
+            at,
+            delay_sec,
+            delay_ms: delay_ms.filter(|_| delay_sec.is_none()),
+            timezone,
+            misfire_policy: MisfirePolicy::default(),
+            misfire_threshold_sec: default_misfire_threshold(),
+        }
     }
 }
 
@@ -295,6 +345,9 @@ pub struct RetryPolicy {
     pub max_delay_sec: f64,
     /// Fraction 0..=1.
     pub jitter: f64,
+    /// No attempt begins later than so long after the first one of its generation. Seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_elapsed_sec: Option<u64>,
 }
 impl Default for RetryPolicy {
     fn default() -> Self {
@@ -304,6 +357,7 @@ impl Default for RetryPolicy {
             base_delay_sec: 10.0,
             max_delay_sec: 3600.0,
             jitter: 0.2,
+            max_elapsed_sec: None,
         }
     }
 }
@@ -372,47 +426,6 @@ fn default_http_timeout() -> u32 {
     30
 }
 
-/// What each process of a command may use at most; the system it runs on sees to it. None = what the executor itself may.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct CommandLimits {
-    /// Seconds of CPU; then SIGXCPU.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_sec: Option<u64>,
-    /// MiB of address space; then the process gets no more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_mb: Option<u64>,
-    /// Files open at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_files: Option<u64>,
-    /// MiB of a file that is written; then SIGXFSZ.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_size_mb: Option<u64>,
-    /// Processes and threads of the executor's user, all counted; root is not bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub processes: Option<u64>,
-}
-
-impl CommandLimits {
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// What a run needs of an executor, for placing it: nothing holds it to that (see [`CommandLimits`]). CPU in cores, memory and storage in MiB.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Resources {
-    pub cpu: f64,
-    pub memory_mb: u64,
-    pub storage_mb: u64,
-}
-impl Default for Resources {
-    fn default() -> Self {
-        Self { cpu: 0.1, memory_mb: 64, storage_mb: 0 }
-    }
-}
-
 impl JobSpec {
     /// A spec with every default, for builders and tests.
     pub fn new(tenant: &str, name: &str, trigger: Trigger) -> Self {
@@ -423,6 +436,7 @@ impl JobSpec {
             concurrency_policy: ConcurrencyPolicy::default(),
             retry_policy: RetryPolicy::default(),
             timeout_sec: default_timeout(),
+            max_runtime_sec: None,
             idempotent: true,
             on_lost_contact: OnLostContact::default(),
             dead_letter: true,
@@ -445,6 +459,11 @@ impl JobSpec {
     pub fn has_texts(&self) -> bool {
         let texts = [&self.display_name, &self.description, &self.owner];
         texts.iter().any(|text| text.is_some()) || !self.annotations.is_empty()
+    }
+
+    /// Whether all its attempts together are bounded in time, which the releases of event format 1 do not know.
+    pub fn has_time_limit(&self) -> bool {
+        self.max_runtime_sec.is_some() || self.retry_policy.max_elapsed_sec.is_some()
     }
 
     /// The action with its default filled in.

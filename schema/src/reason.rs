@@ -21,6 +21,8 @@ codes! {
         RunAgain = "RUN_AGAIN",
         /// A run of a DAG that waits for its nodes.
         DagNodesOpen = "DAG_NODES_OPEN",
+        /// A person gave the run a priority that differs from its job's.
+        OwnPriority = "OWN_PRIORITY",
         /// The node decided about the instant late.
         DecidedLate = "DECIDED_LATE",
         /// It waited for a permit or an executor.

@@ -158,6 +158,9 @@ pub struct RunRecord {
     /// A job that undoes it was started. Format 2.
     #[serde(rename = "hc", default, skip_serializing_if = "std::ops::Not::not")]
     pub compensated: bool,
+    /// Its own, instead of its job's: a person changed it while the run waited. Format 2.
+    #[serde(rename = "pr", default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u16>,
 }
 
 upper_enum!(/// Why the job of a hook was not started.
@@ -324,6 +327,7 @@ mod tests {
             backfill: None,
             budget: None,
             compensated: false,
+            priority: None,
         }
     }
 

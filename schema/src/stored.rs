@@ -8,17 +8,19 @@ pub mod directory;
 pub mod graph;
 pub mod hooks;
 pub mod journal;
+mod limits;
 pub mod outbox;
 pub mod rows;
 pub mod snapshot;
 
 pub use hooks::{OtherHooks, StoredHook};
+pub use limits::StoredLimits;
 
 use crate::{
     graph::StoredGraph,
     job::{
-        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy,
-        OnLostContact, Overlap, Resources, RetryPolicy, Trigger,
+        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy, OnLostContact, Overlap,
+        Resources, RetryPolicy, Trigger,
     },
     payload::Payload,
     record::code,
@@ -186,6 +188,12 @@ pub struct StoredJob {
     pub owner: Option<Text>,
     #[serde(rename = "an", default, skip_serializing_if = "Labels::is_empty")]
     pub annotations: Labels,
+    /// From the first attempt of a generation: no attempt begins later.
+    #[serde(rename = "re", default, skip_serializing_if = "Option::is_none")]
+    pub max_elapsed_sec: Option<u64>,
+    /// ... and no body runs longer.
+    #[serde(rename = "rt", default, skip_serializing_if = "Option::is_none")]
+    pub max_runtime_sec: Option<u64>,
 }
 
 /// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
@@ -233,35 +241,6 @@ pub enum StoredAction {
     /// Event format 2.
     #[serde(rename = "g")]
     Dag(Arc<StoredGraph>),
-}
-
-/// Limits of a stored command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StoredLimits {
-    #[serde(rename = "c", skip_serializing_if = "Option::is_none")]
-    pub cpu_sec: Option<u64>,
-    #[serde(rename = "m", skip_serializing_if = "Option::is_none")]
-    pub memory_mb: Option<u64>,
-    #[serde(rename = "f", skip_serializing_if = "Option::is_none")]
-    pub open_files: Option<u64>,
-    #[serde(rename = "s", skip_serializing_if = "Option::is_none")]
-    pub file_size_mb: Option<u64>,
-    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
-    pub processes: Option<u64>,
-}
-
-impl From<CommandLimits> for StoredLimits {
-    fn from(limits: CommandLimits) -> Self {
-        let CommandLimits { cpu_sec, memory_mb, open_files, file_size_mb, processes } = limits;
-        Self { cpu_sec, memory_mb, open_files, file_size_mb, processes }
-    }
-}
-impl From<StoredLimits> for CommandLimits {
-    fn from(limits: StoredLimits) -> Self {
-        let StoredLimits { cpu_sec, memory_mb, open_files, file_size_mb, processes } = limits;
-        Self { cpu_sec, memory_mb, open_files, file_size_mb, processes }
-    }
 }
 
 impl From<Action> for StoredAction {
@@ -386,6 +365,8 @@ impl StoredJob {
             description: given(&spec.description),
             owner: given(&spec.owner),
             annotations: Labels::from(&spec.annotations),
+            max_elapsed_sec: retry.max_elapsed_sec,
+            max_runtime_sec: spec.max_runtime_sec,
         }
     }
 
@@ -427,7 +408,15 @@ impl StoredJob {
                 misfire_threshold_sec,
             },
             StoredTrigger::Once { at_ms } => {
-                Trigger::Once { at: Some(Timestamp(*at_ms)), delay_sec: None, misfire_policy, misfire_threshold_sec }
+                let at = Some(Timestamp(*at_ms).into());
+                Trigger::Once {
+                    at,
+                    delay_sec: None,
+                    delay_ms: None,
+                    timezone: None,
+                    misfire_policy,
+                    misfire_threshold_sec,
+                }
             }
             StoredTrigger::Manual {} => Trigger::Manual {},
         };
@@ -442,8 +431,10 @@ impl StoredJob {
                 base_delay_sec: self.base_delay_ms as f64 / 1000.0,
                 max_delay_sec: self.max_delay_ms as f64 / 1000.0,
                 jitter: f64::from(self.retry_jitter_milli) / 1000.0,
+                max_elapsed_sec: self.max_elapsed_sec,
             },
             timeout_sec: self.timeout_sec,
+            max_runtime_sec: self.max_runtime_sec,
             idempotent: !self.not_idempotent,
             on_lost_contact: self.on_lost_contact,
             dead_letter: !self.no_dead_letter,

@@ -60,6 +60,12 @@ RetryBody {
 });
 body!(/// `POST /runs/{runId}/confirm`: a person decides about a run in NEEDS_CONFIRMATION.
     ConfirmBody { decision: ConfirmDecision, #[serde(default)] reason: Option<String> });
+body!(/// `POST /runs/{runId}/priority`: of a run that waits.
+PriorityBody {
+    /// 0..1000, higher first.
+    priority: u16,
+    #[serde(default)] reason: Option<String>,
+});
 body!(/// `GET /jobs`, `job.list`.
 JobFilter {
     #[serde(default)] tenant_id: Option<String>,
@@ -202,6 +208,9 @@ pub struct RunView {
     /// The backfill that it is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backfill_id: Option<BackfillId>,
+    /// Its own, instead of its job's: it was changed while the run waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u16>,
 }
 
 /// Since when and why a body is being stopped.
@@ -297,6 +306,7 @@ impl From<&RunRecord> for RunView {
             dag_run_id: r.dag.map(|(run, _)| RunId(run)),
             dag_node: r.dag.map(|(_, node)| node),
             backfill_id: r.backfill.filter(|id| id.0 != 0),
+            priority: r.priority,
         }
     }
 }

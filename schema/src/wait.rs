@@ -40,6 +40,8 @@ codes! {
         Binding = "BINDING",
         /// PENDING: the shard has as many nodes of open DAG runs as it may.
         NoNodeRoom = "NO_NODE_ROOM",
+        /// RUNNING, of a DAG: a person paused the run, and no further node of it starts.
+        DagPaused = "DAG_PAUSED",
         /// Of a backfill: it leaves room for live runs.
         BackfillYields = "BACKFILL_YIELDS",
         WaitingForRetry = "WAITING_FOR_RETRY",

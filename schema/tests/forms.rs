@@ -120,8 +120,12 @@ fn shards(forms: &mut Forms) {
         ("short", GraphAction::RetryPlace { place: 0, by: None, reason: None }),
         ("", GraphAction::RetryFailed { by: by(), reason: text("again") }),
         ("short", GraphAction::RetryFailed { by: None, reason: None }),
+        ("", GraphAction::Pause { by: by(), reason: text("the disk is full") }),
+        ("short", GraphAction::Pause { by: None, reason: None }),
+        ("", GraphAction::Resume { by: by(), reason: text("the disk has room") }),
+        ("short", GraphAction::Resume { by: None, reason: None }),
     ];
-    let variants_of = variants!(GraphAction: Retry, Mark, RetryPlace, RetryFailed);
+    let variants_of = variants!(GraphAction: Retry, Mark, RetryPlace, RetryFailed, Pause, Resume);
     forms.enumeration("shard::GraphAction", Coding::named(), variants_of, actions);
     let actions = [("", OutboxAction::Resend), ("", OutboxAction::Discard)];
     forms.enumeration("shard::OutboxAction", Coding::named(), variants!(OutboxAction: Resend, Discard), actions);

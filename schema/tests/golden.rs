@@ -77,7 +77,7 @@ fn stored_bytes_change_only_with_a_diff() {
 fn every_event_has_a_sample() {
     let (names, name) = variants!(Event: TenantSet, TenantDeleted, PauseSet, Lent, JobCreated, CreateKept, JobReplaced, JobPaused,
         JobResumed, JobDeleted, JobQuarantined, CursorMoved, RunCreated, RunReleased, RetryDue, AttemptStarted, AttemptSuspected,
-        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, HookFailed, Outbox,
+        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunPrioritized, RunEnded, RunReopened, DeadLetterDiscarded, HookFailed, Outbox,
         GraphChanged, BackfillChanged, Audited);
     let sampled: BTreeSet<_> =
         events().iter().chain(&of_credentials()).chain(&[graph::event(), backfill::event()]).map(name).collect();

@@ -124,6 +124,73 @@ fn enums_are_read_in_any_case() {
     }
 }
 
+/// What is read as `trigger`, written again.
+fn trigger(written: Value) -> Result<Value, String> {
+    let read: Trigger = serde_json::from_value(written.clone()).map_err(|error| error.to_string())?;
+    // RPC reads the same.
+    let packed: Trigger = rmp_serde::from_slice(&rmp_serde::to_vec_named(&written).unwrap()).unwrap();
+    assert_eq!(packed, read);
+    Ok(serde_json::to_value(read).unwrap())
+}
+
+#[test]
+fn delay_and_immediate_are_read_as_once() {
+    let once = |rest: Value| {
+        let mut once = json!({"type":"ONCE","at":null,"misfirePolicy":"FIRE_ONCE_NOW","misfireThresholdSec":60});
+        once.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        Ok::<_, String>(once)
+    };
+    assert_eq!(trigger(json!({"type":"DELAY","delaySec":90})), once(json!({"delaySec":90})));
+    assert_eq!(trigger(json!({"type":"delay","delayMs":250})), once(json!({"delayMs":250})));
+    assert_eq!(trigger(json!({"type":"IMMEDIATE"})), once(json!({"delaySec":0})));
+    assert_eq!(
+        trigger(json!({"type":"Immediate","misfirePolicy":"SKIP"})),
+        once(json!({"delaySec":0,"misfirePolicy":"SKIP"}))
+    );
+    for (written, why) in [
+        (json!({"type":"DELAY"}), "takes exactly one of 'delaySec' and 'delayMs'"),
+        (json!({"type":"DELAY","delaySec":1,"delayMs":1}), "takes exactly one of 'delaySec' and 'delayMs'"),
+        (json!({"type":"DELAY","at":"2030-01-01T00:00:00Z"}), "type DELAY has no 'at'"),
+        (json!({"type":"IMMEDIATE","delaySec":1}), "type IMMEDIATE has no 'delaySec'"),
+        (json!({"type":"DELAY","delaySec":1,"every":1}), "unknown field `every`"),
+        (json!({"type":"LATER"}), "unknown variant `LATER`"),
+    ] {
+        let told = trigger(written.clone()).unwrap_err();
+        assert!(told.contains(why), "{written}: {told}");
+    }
+}
+
+#[test]
+fn an_instant_of_a_once_may_be_a_local_time() {
+    for (at, written) in [
+        ("2026-01-15 10:00:00.000", "2026-01-15T10:00:00.000"),
+        ("2026-01-15T10:00", "2026-01-15T10:00:00.000"),
+        ("2026-01-15T10:00:00.5+08:00", "2026-01-15T02:00:00.500Z"),
+        ("2026-01-15T10:00:00Z", "2026-01-15T10:00:00.000Z"),
+    ] {
+        assert_eq!(trigger(json!({"type":"ONCE","at":at})).unwrap()["at"], written, "{at}");
+    }
+    for wrong in ["2026-01-15", "2026-02-30 10:00:00", "2026-01-15T10:00:00+99:00", "10:00:00", "2026-01-15 25:00:00"] {
+        let told = trigger(json!({"type":"ONCE","at":wrong})).unwrap_err();
+        assert!(told.contains("is not an RFC 3339 instant"), "{wrong}: {told}");
+    }
+}
+
+/// The shape check and the OpenAPI document are made from it.
+#[test]
+fn the_schema_of_a_trigger_has_the_other_words() {
+    let schema = schemars::schema_for!(Trigger).to_value();
+    let of = |word: &str| {
+        let kinds = schema["oneOf"].as_array().unwrap();
+        kinds.iter().find(|kind| kind["properties"]["type"]["const"] == word).unwrap()["properties"].clone()
+    };
+    assert!(of("ONCE")["timezone"].is_object());
+    assert!(of("DELAY")["delayMs"].is_object());
+    assert!(of("DELAY").get("at").is_none());
+    assert!(of("IMMEDIATE").get("delaySec").is_none());
+    assert_eq!(schema["title"], "Trigger");
+}
+
 /// Stable numbers: what is on disk is these.
 #[test]
 fn codes_are_stable_and_their_own() {

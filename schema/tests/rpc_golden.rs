@@ -132,8 +132,10 @@ fn decoded<'a>(bytes: &[u8], decoder: &'a mut Decoder) -> Message<'a> {
 
 fn spec() -> JobSpec {
     let trigger = Trigger::Once {
-        at: Some(Timestamp(1_772_000_000_000)),
+        at: Some(Timestamp(1_772_000_000_000).into()),
         delay_sec: None,
+        delay_ms: None,
+        timezone: None,
         misfire_policy: MisfirePolicy::FireOnceNow,
         misfire_threshold_sec: 60,
     };
@@ -171,6 +173,7 @@ fn run() -> RunView {
         trace_id: None,
         failed_hooks: Vec::new(),
         compensated: false,
+        priority: None,
         attempts: vec![AttemptView {
             attempt: 1,
             generation: 1,

@@ -11,7 +11,8 @@ use super::{
 use campanile_schema::{
     error::ErrorCode,
     graph::state::NodeState,
-    operations::{DagCreate, DagMark, DagNodes, DagRetry, Operation},
+    operations::{DagCreate, DagMark, DagNodes, DagPause, DagResume, DagRetry, Operation},
+    record::RunState,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -62,6 +63,18 @@ pub(super) enum Command {
         #[command(flatten)]
         change: Change,
     },
+    /// Pause one run: no further node starts, and runs of nodes go on
+    Pause {
+        run: u64,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Resume a paused run: nodes start again
+    Resume {
+        run: u64,
+        #[command(flatten)]
+        change: Change,
+    },
 }
 
 const NODES: &[Column] = &[
@@ -100,6 +113,8 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             }
             output::one(format, &remote.post(&DagRetry::ROW.path_of(run), &body)?)
         }
+        Command::Pause { run, change } => set_paused(remote, format, run, &change, true),
+        Command::Resume { run, change } => set_paused(remote, format, run, &change, false),
         Command::Mark { run, node, state, change } => {
             let state = state.to_ascii_uppercase();
             if change.dry.dry_run {
@@ -110,6 +125,21 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             output::one(format, &remote.post(&DagMark::ROW.path_of(run), &body)?)
         }
     }
+}
+
+/// `wanted`: whether the run is to be paused.
+fn set_paused(remote: &Remote, format: Format, run: u64, change: &Change, wanted: bool) -> Result<(), Failure> {
+    let (row, verb) = if wanted { (DagPause::ROW, "pause") } else { (DagResume::ROW, "resume") };
+    if !change.dry.dry_run {
+        return output::one(format, &remote.post(&row.path_of(run), &change.body())?);
+    }
+    let view = remote.get(&DagNodes::ROW.path_of(run), &[])?;
+    let state = view["state"].as_str().unwrap_or_default();
+    if state.parse().is_ok_and(RunState::is_final) {
+        let why = format!("the DAG run is {state}; only one that has not ended is {verb}d");
+        return Err(change::refused(ErrorCode::IllegalState, why));
+    }
+    DryRun::told(&format!("{verb} run {run} of a DAG ({state})"))
 }
 
 fn create(

@@ -22,6 +22,7 @@ fn specs() -> Vec<JobSpec> {
         base_delay_sec: 1.0,
         max_delay_sec: 1.0,
         jitter: 0.0,
+        max_elapsed_sec: None,
     };
     let mut tick = job("demo/tick", cron("*/5 * * * * *"), "echo \"tick $CAMPANILE_LOGICAL_TIME\"");
     tick.labels.insert("demo".to_owned(), "cron".to_owned());

@@ -18,7 +18,7 @@ pub(super) struct JobFlags {
     /// Reading of the cron expression: auto, unix or quartz
     #[arg(long)]
     dialect: Option<String>,
-    /// Time zone of the cron expression, an IANA name [default: UTC]
+    /// Time zone of the cron expression, or of an --at without an offset, an IANA name [default: UTC for --cron]
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
     /// Due again and again: 30, 30s, 5m, 2h, 1d
@@ -27,7 +27,7 @@ pub(super) struct JobFlags {
     /// Due so long after the last run has ended
     #[arg(long, value_name = "TIME", group = "trigger", value_parser = seconds)]
     after_last: Option<u64>,
-    /// Due once, at an instant such as 2026-02-01T08:00:00+01:00
+    /// Due once, at an instant such as 2026-02-01T08:00:00+01:00, or with --tz at a local time such as '2026-02-01 08:00:00'
     #[arg(long, value_name = "INSTANT", group = "trigger")]
     at: Option<String>,
     /// Due once, so long from now
@@ -92,6 +92,12 @@ pub(super) struct JobFlags {
     /// The first try counted
     #[arg(long, value_name = "N")]
     max_attempts: Option<u32>,
+    /// No attempt begins later than so long after the first one
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    max_elapsed: Option<u64>,
+    /// Longest time of all attempts of a run together
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    max_runtime: Option<u64>,
     /// 0 to 1000, higher first
     #[arg(long)]
     priority: Option<u16>,
@@ -134,7 +140,11 @@ impl JobFlags {
         set("executorSelector", self.pool.map(Value::from));
         set("concurrencyPolicy", self.concurrency.map(Value::from));
         set("timeoutSec", self.timeout.map(Value::from));
-        set("retryPolicy", self.max_attempts.map(|attempts| json!({"maxAttempts": attempts})));
+        let mut retry = Map::new();
+        retry.extend(self.max_attempts.map(|attempts| ("maxAttempts".to_owned(), json!(attempts))));
+        retry.extend(self.max_elapsed.map(|seconds| ("maxElapsedSec".to_owned(), json!(seconds))));
+        set("retryPolicy", (!retry.is_empty()).then_some(Value::Object(retry)));
+        set("maxRuntimeSec", self.max_runtime.map(Value::from));
         set("priority", self.priority.map(Value::from));
         set("hooks", self.hooks.value());
         set("displayName", self.display_name.map(Value::from));
@@ -145,8 +155,11 @@ impl JobFlags {
     }
 
     fn trigger(&self) -> Result<Value, Failure> {
-        if self.cron.is_none() && (self.tz.is_some() || self.dialect.is_some()) {
-            return Err(Failure::usage("--tz and --dialect are for --cron"));
+        if self.cron.is_none() && self.dialect.is_some() {
+            return Err(Failure::usage("--dialect is for --cron"));
+        }
+        if self.cron.is_none() && self.at.is_none() && self.tz.is_some() {
+            return Err(Failure::usage("--tz is for --cron and --at"));
         }
         let mut trigger = if let Some(expr) = &self.cron {
             let mut cron = json!({"type": "CRON", "expr": expr});
@@ -161,7 +174,11 @@ impl JobFlags {
         } else if let Some(every) = self.after_last {
             json!({"type": "FIXED_DELAY", "everySec": every})
         } else if let Some(at) = &self.at {
-            json!({"type": "ONCE", "at": at})
+            let mut once = json!({"type": "ONCE", "at": at});
+            if let Some(zone) = &self.tz {
+                once["timezone"] = json!(zone);
+            }
+            once
         } else if let Some(delay) = self.within {
             json!({"type": "ONCE", "delaySec": delay})
         } else if self.manual {
@@ -308,6 +325,10 @@ mod tests {
             ("--name a --after-last 2h", json!({"type": "FIXED_DELAY", "everySec": 7200})),
             ("--name a --in 10", json!({"type": "ONCE", "delaySec": 10})),
             ("--name a --at 2030-01-01T00:00:00Z", json!({"type": "ONCE", "at": "2030-01-01T00:00:00Z"})),
+            (
+                "--name a --at 2030-01-01T08:00:00 --tz Asia/Shanghai",
+                json!({"type": "ONCE", "at": "2030-01-01T08:00:00", "timezone": "Asia/Shanghai"}),
+            ),
             ("--name a --manual --label k=v --max-attempts 1 --params {\"n\":1} -- echo hi", json!({"type": "MANUAL"})),
         ] {
             let spec = spec(line).unwrap();
@@ -316,6 +337,9 @@ mod tests {
             assert_eq!(understood.name, "a");
         }
         let limited = spec("--name a --manual --sh x --limit cpuSec=9 --limit openFiles=64 --nice 5").unwrap();
+        let in_time = spec("--name a --manual --max-attempts 9 --max-elapsed 10m --max-runtime 1h --sh x").unwrap();
+        let retry = json!({"maxAttempts": 9, "maxElapsedSec": 600});
+        assert_eq!((&in_time["retryPolicy"], &in_time["maxRuntimeSec"]), (&retry, &json!(3600)));
         let limits = json!({"cpuSec": 9, "openFiles": 64});
         assert_eq!((&limited["action"]["limits"], &limited["action"]["nice"]), (&limits, &json!(5)));
         let command = spec("--name a --manual --env K=V -- echo -n hi").unwrap();

@@ -135,6 +135,14 @@ pub(super) enum Command {
         #[command(flatten)]
         change: Change,
     },
+    /// Give a run that waits a priority of its own: it takes its place among the others at once
+    Priority {
+        run: u64,
+        /// 0 to 1000, higher first
+        priority: u16,
+        #[command(flatten)]
+        change: Change,
+    },
     /// FAILED and TIMEOUT runs across jobs, newest first
     Failed {
         #[arg(long)]
@@ -191,6 +199,14 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             };
             changed(remote, format, run, "confirm", &body, change.dry, wrong)
         }
+        Command::Priority { run, priority, change } => {
+            let body = json!({"priority": priority, "reason": change.reason});
+            let wrong = |state: RunState| match state {
+                RunState::Pending | RunState::Queued | RunState::RetryWait => None,
+                _ => Some("only a run that is PENDING, QUEUED or RETRY_WAIT is given a priority"),
+            };
+            changed(remote, format, run, "priority", &body, change.dry, wrong)
+        }
         Command::Failed { tenant, page, watch } => {
             let query = [("state", Some("FAILED,TIMEOUT".to_owned())), ("tenantId", tenant)];
             repeat::list(watch, format, RUNS, || page.read(remote, RunList::PATH, &query))
@@ -232,6 +248,9 @@ fn changed(
     let state = view["state"].as_str().and_then(|state| state.parse().ok());
     match state.and_then(wrong) {
         Some(why) => Err(change::refused(ErrorCode::IllegalState, why)),
+        None if verb == "priority" => {
+            DryRun::told(&format!("give {} the priority {}", change::run(&view), body["priority"]))
+        }
         None => DryRun::told(&format!("{verb} {}", change::run(&view))),
     }
 }

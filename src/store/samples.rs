@@ -98,6 +98,7 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
         backfill: None,
         budget: None,
         compensated: false,
+        priority: None,
     }
 }
 

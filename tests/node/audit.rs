@@ -124,7 +124,9 @@ fn of(row: &Row, things: &Things) -> Call {
         "backfill.cancel" => call("DELETE", row.path_of(4_096), Value::Null),
         "dag.create" => call("POST", row.path(), json!({"dagId": "dag", "nodes": [job]})),
         // Refused: the run is not one of a DAG. `dag` has the records of those that are carried out.
-        "dag.retry" => call("POST", row.path_of(run), reason()),
+        "dag.retry" | "dag.pause" | "dag.resume" => call("POST", row.path_of(run), reason()),
+        // Refused: the run has ended.
+        "run.priority" => call("POST", row.path_of(run), json!({"priority": 900, "reason": "it is urgent"})),
         "dag.mark" => call("POST", row.path_of(run), json!({"node": "A", "state": "SUCCESS", "reason": "by hand"})),
         "dlq.redrive" => call("POST", row.path_of(redriven), reason()),
         "dlq.discard" => call("POST", row.path_of(discarded), reason()),
@@ -153,7 +155,9 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
         "dlq.redrive" => drop(about.insert("runId", json!(things.dead[0]))),
         "dlq.discard" => drop(about.insert("runId", json!(things.dead[1]))),
         "run.retry" => drop(about.insert("runId", json!(things.dead[2]))),
-        "outbox.resend" | "outbox.discard" | "dag.retry" | "dag.mark" => drop(about.insert("runId", json!(things.run))),
+        "outbox.resend" | "outbox.discard" | "dag.retry" | "dag.mark" | "dag.pause" | "dag.resume" => {
+            drop(about.insert("runId", json!(things.run)))
+        }
         "tenant.set" | "tenant.pause" | "tenant.resume" | "tenant.delete" => {
             about.insert("tenantId", json!("acme"));
             about.insert("target", json!("acme"));
@@ -169,7 +173,7 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
 }
 
 /// Those that this node must refuse.
-const REFUSED: [&str; 13] = [
+const REFUSED: [&str; 16] = [
     "job.backfill",
     "job.replay",
     "backfill.pause",
@@ -181,6 +185,9 @@ const REFUSED: [&str; 13] = [
     "outbox.discard",
     "dag.retry",
     "dag.mark",
+    "dag.pause",
+    "dag.resume",
+    "run.priority",
     "cluster.cordon",
     "cluster.uncordon",
 ];

@@ -382,7 +382,7 @@ async fn a_job_says_when_it_fires_and_what_keeps_it_from_firing() {
     in_state(&client, run, RunState::Running).await;
     assert_eq!(codes(yearly).await, ["NEXT_FIRE", "RUN_OPEN"], "FORBID skips what comes meanwhile");
 
-    let once = Trigger::once(None, Some(1));
+    let once = Trigger::once_after_ms(1000);
     let once = created(&client, JobSpec::new("default", "once", once)).await;
     eventually("it has fired", || async { (codes(once).await == ["NO_MORE_INSTANTS"]).then_some(()) }).await;
     let delayed = created(&client, JobSpec::new("default", "delayed", Trigger::fixed_delay(1))).await;

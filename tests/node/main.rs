@@ -20,6 +20,8 @@ mod program;
 mod quotas;
 #[path = "../support/mod.rs"]
 mod support;
+mod time_limits;
 mod traces;
 mod trouble;
 mod versions;
+mod waiting_runs;

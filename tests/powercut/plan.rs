@@ -84,9 +84,14 @@ impl Plan {
             When::Delay { every_sec } => {
                 Trigger::FixedDelay { every_sec, start_at, end_at, misfire_policy, misfire_threshold_sec }
             }
-            When::Once { at_ms } => {
-                Trigger::Once { at: Some(Timestamp(at_ms)), delay_sec: None, misfire_policy, misfire_threshold_sec }
-            }
+            When::Once { at_ms } => Trigger::Once {
+                at: Some(Timestamp(at_ms).into()),
+                delay_sec: None,
+                delay_ms: None,
+                timezone: None,
+                misfire_policy,
+                misfire_threshold_sec,
+            },
             When::ByHand => Trigger::Manual {},
         };
         let mut spec = JobSpec::new(tenant, name, trigger);

@@ -2,7 +2,7 @@
 
 use crate::support as rpc_support;
 
-use campanile_client::{Client, ClientError, ClientOptions, Context, JobError, Retry};
+use campanile_client::{Client, ClientError, ClientOptions, Context, Job, JobError, Once, Retry};
 use campanile_schema::{
     apply::{ApplyBody, ManifestFile},
     error::ErrorCode,
@@ -15,6 +15,7 @@ use campanile_schema::{
     view::{JobFilter, LogBody, PageBody, PreviewBody, RunView, Spread, TenantBody, TriggerBody},
 };
 use rpc_support::{EXECUTOR, Node, OPERATOR, RawMessage, TENANT, within};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 fn code<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> ErrorCode {
@@ -73,8 +74,10 @@ async fn a_job_from_its_creation_to_its_log() {
     assert_eq!((view.spec.name.as_str(), &view.spec.params), ("bill", &spec.params));
     let mut changed = view.spec.clone();
     changed.trigger = Trigger::Once {
-        at: Some(Timestamp(4_000_000_000_000)),
+        at: Some(Timestamp(4_000_000_000_000).into()),
         delay_sec: None,
+        delay_ms: None,
+        timezone: None,
         misfire_policy: Default::default(),
         misfire_threshold_sec: 60,
     };
@@ -162,13 +165,43 @@ async fn instants_are_numbers_on_the_wire_also_inside_a_trigger() {
     let node = Node::start().await;
     let client = node.client(OPERATOR).await;
     let trigger = Trigger::Once {
-        at: Some(Timestamp(4_000_000_000_123)),
+        at: Some(Timestamp(4_000_000_000_123).into()),
         delay_sec: None,
+        delay_ms: None,
+        timezone: None,
         misfire_policy: Default::default(),
         misfire_threshold_sec: 60,
     };
     let preview = client.schedule_preview(PreviewBody { trigger, after: None, count: Some(3) }).await.unwrap();
     assert_eq!(preview.next, [Timestamp(4_000_000_000_123)]);
+}
+
+/// Nothing keeps the form in which it was written, so the job reads back the same on every node and after an edit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn local_times_and_other_words_for_once_are_read_back_as_instants() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let local = Once::at_local("2099-01-15 10:00:00.000", "Asia/Shanghai").unwrap();
+    let created = client.job_create(Job::new("local", local)).await.unwrap();
+    let instant = Timestamp(4_072_125_600_000);
+    assert_eq!(created.next_fire_at, Some(instant));
+    let read = client.job_get(created.job_id).await.unwrap().spec.trigger;
+    assert_eq!(read, Trigger::once_at(instant));
+
+    for (word, due) in [
+        (json!({"type": "DELAY", "delayMs": 1_250}), 1_250),
+        (json!({"type": "DELAY", "delaySec": 90}), 90_000),
+        (json!({"type": "IMMEDIATE"}), 0),
+    ] {
+        let trigger: Trigger = serde_json::from_value(word.clone()).unwrap();
+        let preview =
+            client.schedule_preview(PreviewBody { trigger, after: Some(instant), count: None }).await.unwrap();
+        assert_eq!(preview.next, [instant.plus_ms(due)], "{word}");
+        assert_eq!(preview.trigger, Trigger::once_at(instant.plus_ms(due)), "{word}");
+    }
+    let nowhere = Once::at_local("2099-01-15 10:00:00", "Asia/Shangai").unwrap();
+    let refused = client.job_create(Job::new("nowhere", nowhere)).await;
+    assert_eq!(code(refused), ErrorCode::UnknownTimezone);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

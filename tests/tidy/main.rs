@@ -224,7 +224,7 @@ fn the_core_does_no_io_and_reads_no_clock() {
 fn one_table_names_routes_and_methods() {
     holds(routes_stand_in_the_table);
     let table = (
-        "schema/src/operations/table.rs",
+        "schema/src/operations/table/jobs.rs",
         "JobPause = \"job.pause\": A => B {\n cli: Ok(\"job pause\"), http: Ok(Http::get(\"/readyz\")),\n}\n",
     );
     let sound = "// GET /api/v1/jobs\nlet told = \"see GET /api/v1/jobs\";\nask(JobPause::NAME, \"cluster.name\");\n";

@@ -19,6 +19,7 @@ pub mod hooks;
 pub mod job;
 pub mod mix;
 pub mod names;
+mod once;
 pub mod outbox;
 pub mod ownership;
 mod placeholder;

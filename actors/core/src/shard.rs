@@ -149,6 +149,7 @@ impl ShardState {
             | Event::AttemptStopping { .. }
             | Event::AttemptEnded { .. }
             | Event::RunConfirmed { .. }
+            | Event::RunPrioritized { .. }
             | Event::RunEnded { .. }
             | Event::RunReopened { .. }
             | Event::DeadLetterDiscarded { .. }

@@ -4,6 +4,7 @@
 use crate::{
     cron::{CronError, CronExpr, CronSchedule},
     names::check_word,
+    once::{self, LAST_INSTANT_MS},
     reject::Rejection,
     schedule::Schedule,
 };
@@ -15,7 +16,7 @@ use campanile_schema::{
     limits,
     shape::shortened,
     stored::{MASK, Sealed, StoredJob, StoredTrigger},
-    time::Timestamp,
+    time::{Moment, Timestamp},
 };
 
 pub use crate::names::{check_name, check_tenant};
@@ -96,6 +97,9 @@ fn check_dag(spec: &JobSpec) -> Result<(), Rejection> {
     let plain = JobSpec::new(&spec.tenant_id, &spec.name, spec.trigger.clone());
     if spec.retry_policy != plain.retry_policy {
         return Err(invalid("retryPolicy: a DAG has no attempts; leave it out and set it for the jobs of its nodes"));
+    }
+    if spec.max_runtime_sec.is_some() {
+        return Err(invalid("maxRuntimeSec: it is over all attempts, and a DAG has none; set action.timeoutSec"));
     }
     if spec.timeout_sec != plain.timeout_sec {
         return Err(invalid(
@@ -192,18 +196,16 @@ fn check_hook(spec: &JobSpec, kind: HookKind, hook: &Hook) -> Result<(), Rejecti
     Ok(())
 }
 
-/// Last instant that a definition may name, ms: the end of the year 9998 UTC, as for cron.
-const LAST_INSTANT_MS: i64 = 253_370_764_799_999;
-
 fn check_instants(trigger: &Trigger) -> Result<(), Rejection> {
     let named = match trigger {
         Trigger::Cron { start_at, end_at, .. } | Trigger::FixedDelay { start_at, end_at, .. } => {
-            [("startAt", start_at), ("endAt", end_at), ("at", &None)]
+            [("startAt", *start_at), ("endAt", *end_at), ("at", None)]
         }
         Trigger::FixedRate { anchor_at, start_at, end_at, .. } => {
-            [("startAt", start_at), ("endAt", end_at), ("anchorAt", anchor_at)]
+            [("startAt", *start_at), ("endAt", *end_at), ("anchorAt", *anchor_at)]
         }
-        Trigger::Once { at, .. } => [("at", at), ("at", &None), ("at", &None)],
+        // A local time is checked when it becomes an instant.
+        Trigger::Once { at, .. } => [("at", at.and_then(Moment::instant)), ("at", None), ("at", None)],
         Trigger::Manual {} => return Ok(()),
     };
     for (field, instant) in named {
@@ -228,6 +230,13 @@ fn check_numbers(spec: &JobSpec) -> Result<(), Rejection> {
     }
     if !(1..=limits::SECONDS_MAX).contains(&spec.timeout_sec) {
         return Err(invalid(format!("timeoutSec must be 1 to {}", limits::SECONDS_MAX)));
+    }
+    for (field, value) in
+        [("maxRuntimeSec", spec.max_runtime_sec), ("retryPolicy.maxElapsedSec", retry.max_elapsed_sec)]
+    {
+        if value.is_some_and(|seconds| !(1..=limits::SECONDS_MAX).contains(&seconds)) {
+            return Err(invalid(format!("{field} must be 1 to {}; leave it out for no limit", limits::SECONDS_MAX)));
+        }
     }
     if spec.priority > limits::PRIORITY_MAX {
         return Err(invalid(format!("priority must be 0 to {}", limits::PRIORITY_MAX)));
@@ -294,17 +303,9 @@ pub fn resolve_trigger(spec: &JobSpec, old: Option<&StoredJob>, now_ms: i64) -> 
         Trigger::FixedDelay { every_sec, .. } => {
             Ok(StoredTrigger::FixedDelay { every_ms: seconds("everySec", *every_sec)? })
         }
-        Trigger::Once { at, delay_sec, misfire_threshold_sec, .. } => {
-            let at_ms = match (at, delay_sec) {
-                (Some(at), None) => at.0,
-                (None, Some(delay)) if *delay <= limits::SECONDS_MAX => now_ms + *delay as i64 * 1000,
-                (None, Some(_)) => {
-                    return Err(invalid(format!("trigger.delaySec must be 0 to {}", limits::SECONDS_MAX)));
-                }
-                (Some(_), Some(_)) | (None, None) => {
-                    return Err(invalid("trigger of type ONCE takes exactly one of 'at' and 'delaySec'"));
-                }
-            };
+        Trigger::Once { at, delay_sec, delay_ms, timezone, misfire_threshold_sec, .. } => {
+            let (at, delay_sec, delay_ms, timezone) = (*at, *delay_sec, *delay_ms, timezone.as_deref());
+            let at_ms = once::instant_ms(&once::Written { at, delay_sec, delay_ms, timezone }, now_ms)?;
             let edited = old.is_some_and(|o| o.trigger == StoredTrigger::Once { at_ms });
             if !edited && at_ms < now_ms - i64::from(*misfire_threshold_sec) * 1000 {
                 return Err(Rejection::new(

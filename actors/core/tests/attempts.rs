@@ -59,7 +59,7 @@ proptest! {
 const NOW: i64 = 1_782_000_000_000;
 
 /// A job with one run that is queued.
-fn one_run(change: impl FnOnce(&mut StoredJob)) -> (Sim, RunId) {
+pub fn one_run(change: impl FnOnce(&mut StoredJob)) -> (Sim, RunId) {
     let mut def = plain(StoredTrigger::Manual {});
     change(&mut def);
     let mut sim = Sim::create(def, NOW, true);
@@ -68,7 +68,7 @@ fn one_run(change: impl FnOnce(&mut StoredJob)) -> (Sim, RunId) {
     (sim, run)
 }
 
-fn start(sim: &mut Sim, run: RunId) -> Token {
+pub fn start(sim: &mut Sim, run: RunId) -> Token {
     let session = ExecutorSession(1);
     let executor = "x".to_owned();
     sim.command(&Command::Start { run, executor: executor.into(), session, credential: None, credit_stamp_ms: 0 })
@@ -77,7 +77,7 @@ fn start(sim: &mut Sim, run: RunId) -> Token {
 }
 
 /// Starts it, ends it so, and lets its retry fall due.
-fn attempt(sim: &mut Sim, run: RunId, state: AttemptState) {
+pub fn attempt(sim: &mut Sim, run: RunId, state: AttemptState) {
     let token = start(sim, run);
     assert_eq!(sim.finish(run, token, state), Reply::Done);
     if let Some(retry) = sim.job.run(run).and_then(|r| r.retry_at_ms) {
@@ -85,16 +85,16 @@ fn attempt(sim: &mut Sim, run: RunId, state: AttemptState) {
     }
 }
 
-fn state(sim: &Sim, run: RunId) -> RunState {
+pub fn state(sim: &Sim, run: RunId) -> RunState {
     let last = || sim.finals.iter().find(|r| r.run == run).unwrap().state;
     sim.job.run(run).map_or_else(last, |r| r.state())
 }
 
-fn last(sim: &Sim) -> &RunRecord {
+pub fn last(sim: &Sim) -> &RunRecord {
     sim.finals.last().unwrap()
 }
 
-fn reopen(sim: &mut Sim, redrive: bool) -> Result<Reply, ErrorCode> {
+pub fn reopen(sim: &mut Sim, redrive: bool) -> Result<Reply, ErrorCode> {
     let record = Box::new(last(sim).clone());
     sim.command(&Command::Reopen { record, redrive, reason: None, force: false }).map_err(|r| r.code)
 }

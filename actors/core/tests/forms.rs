@@ -17,7 +17,10 @@ use campanile_core::{
 };
 use campanile_schema::{
     event::PauseScope,
-    graph::state::{NodeFailure, NodeState},
+    graph::{
+        change::GraphPause,
+        state::{NodeFailure, NodeState},
+    },
     ids::{Digest, Epoch, ExecutorSession, SessionId, ShardId, Token},
     job::{JobSpec, JobStatus, Trigger},
     loan::{Level, LoanEvent},
@@ -65,6 +68,7 @@ fn jobs(forms: &mut Forms) {
         stopping_since_ms: None,
         tried: 0,
         uncounted: 0,
+        time_from_ms: None,
         graph: false,
     };
     let full = || OpenRun {
@@ -76,13 +80,20 @@ fn jobs(forms: &mut Forms) {
         stopping_since_ms: Some(AT + 30),
         tried: 1,
         uncounted: 2,
+        time_from_ms: None,
         graph: false,
     };
+    let in_time = || OpenRun { time_from_ms: Some(AT + 40), ..full() };
     let of_dag = || OpenRun { graph: true, ..waiting() };
     forms.samples(
         "state::OpenRun",
         Coding::named(),
-        [("waiting", waiting()), ("every field", full()), ("of a DAG", of_dag())],
+        [
+            ("waiting", waiting()),
+            ("every field", full()),
+            ("of a DAG", of_dag()),
+            ("with the time that its limits count from", in_time()),
+        ],
     );
     let created = HotState {
         status: JobStatus::Enabled,
@@ -239,11 +250,12 @@ fn commands(forms: &mut Forms) {
         ("forced", Command::Reopen { record: record(), redrive: false, reason: None, force: true }),
         ("", Command::Discard { record: record() }),
         ("", Command::Restored { skip: true }),
+        ("", Command::Prioritize { run: RUN, priority: 900 }),
         ("", Command::Backfill(Box::new(BackfillCommand::Resume { id: backfill::ID }))),
     ];
     let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Take, StartNode, CancelNode, Graph,
         ChangeGraph, Start, Claimed, Finish,
-        Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored, Backfill);
+        Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored, Backfill, Prioritize);
     forms.enumeration("command::Command", Coding::named(), variants, all);
 }
 
@@ -295,9 +307,11 @@ fn graphs(forms: &mut Forms) {
         ("", GraphCommand::Cancel),
         ("", GraphCommand::Timeout),
         ("", GraphCommand::Retry { nodes: vec![1, 2], and_after: true, by: by.clone(), reason: reason.clone() }),
-        ("", GraphCommand::Mark { node, state: NodeState::Skipped, by, reason }),
+        ("", GraphCommand::Mark { node, state: NodeState::Skipped, by: by.clone(), reason: reason.clone() }),
+        ("", GraphCommand::Pause(GraphPause { at_ms: AT, by: by.clone(), reason: reason.clone() })),
+        ("", GraphCommand::Resume { by, reason }),
     ];
-    let variants = variants!(GraphCommand: Wake, Taken, Lost, End, Cancel, Timeout, Retry, Mark);
+    let variants = variants!(GraphCommand: Wake, Taken, Lost, End, Cancel, Timeout, Retry, Mark, Pause, Resume);
     forms.enumeration("step::GraphCommand", Coding::named(), variants, all);
 }
 

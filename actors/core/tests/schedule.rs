@@ -93,6 +93,102 @@ fn a_once_too_far_in_the_past_is_refused() {
     assert!(resolve(&later, None, Some(&old), NOW + 1_000_000).is_ok());
 }
 
+/// The instant of a ONCE, or why it is refused.
+fn once_of(trigger: serde_json::Value) -> Result<String, (ErrorCode, String)> {
+    let spec = JobSpec::new("t", "n", serde_json::from_value(trigger).unwrap());
+    match resolve(&spec, None, None, NOW).map_err(|r| (r.code, r.message))?.trigger {
+        StoredTrigger::Once { at_ms } => Ok(Timestamp(at_ms).to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_local_time_is_the_instant_that_the_clocks_of_its_zone_show() {
+    for (at, zone, instant) in [
+        ("2027-01-15 10:00:00.000", "Asia/Shanghai", "2027-01-15T02:00:00.000Z"),
+        ("2027-01-15 10:00:00.250", "asia/shanghai", "2027-01-15T02:00:00.250Z"),
+        ("2027-07-15T10:00", "America/New_York", "2027-07-15T14:00:00.000Z"),
+        ("2027-01-15T10:00:00Z", "Asia/Shanghai", "2027-01-15T10:00:00.000Z"),
+        // The clocks go from 02:00 to 03:00: the first instant after the gap.
+        ("2027-03-28 01:59:59", "Europe/Berlin", "2027-03-28T00:59:59.000Z"),
+        ("2027-03-28 02:00:00", "Europe/Berlin", "2027-03-28T01:00:00.000Z"),
+        ("2027-03-28 02:59:59.999", "Europe/Berlin", "2027-03-28T01:00:00.000Z"),
+        ("2027-03-28 03:00:00", "Europe/Berlin", "2027-03-28T01:00:00.000Z"),
+        // They go from 03:00 back to 02:00: the first of the two.
+        ("2027-10-31 02:30:00", "Europe/Berlin", "2027-10-31T00:30:00.000Z"),
+        ("2027-10-31 03:00:00", "Europe/Berlin", "2027-10-31T02:00:00.000Z"),
+        // A gap of half an hour.
+        ("2027-10-03 02:10:00", "Australia/Lord_Howe", "2027-10-02T15:30:00.000Z"),
+    ] {
+        let trigger = serde_json::json!({"type": "ONCE", "at": at, "timezone": zone});
+        assert_eq!(once_of(trigger), Ok(instant.to_owned()), "{at} {zone}");
+    }
+}
+
+/// Both are times of a zone, so they must mean the same.
+#[test]
+fn a_local_time_means_what_a_fixed_cron_time_means() {
+    for (at, expr) in [
+        ("2027-03-28 02:30:00", "0 30 2 28 3 ? 2027"),
+        ("2027-10-31 02:30:00", "0 30 2 31 10 ? 2027"),
+        ("2027-06-01 12:00:00", "0 0 12 1 6 ? 2027"),
+    ] {
+        let once = serde_json::json!({"type": "ONCE", "at": at, "timezone": "Europe/Berlin"});
+        let cron = serde_json::json!({"type": "CRON", "expr": expr, "timezone": "Europe/Berlin"});
+        let spec = JobSpec::new("t", "n", serde_json::from_value(cron).unwrap());
+        let due = Schedule::compile(&resolve(&spec, None, None, NOW).unwrap()).unwrap().next(NOW, None).unwrap();
+        assert_eq!(once_of(once), Ok(Timestamp(due).to_string()), "{at}");
+    }
+}
+
+#[test]
+fn delays_count_from_now_to_the_millisecond() {
+    let at = |ms: i64| Ok(Timestamp(NOW + ms).to_string());
+    assert_eq!(once_of(serde_json::json!({"type": "DELAY", "delaySec": 90})), at(90_000));
+    assert_eq!(once_of(serde_json::json!({"type": "DELAY", "delayMs": 250})), at(250));
+    assert_eq!(once_of(serde_json::json!({"type": "IMMEDIATE"})), at(0));
+}
+
+#[test]
+fn an_instant_that_is_not_clear_is_refused_and_says_what_to_write() {
+    let local = "2027-01-15 10:00:00";
+    for (trigger, code, why) in [
+        (serde_json::json!({"at": local}), ErrorCode::InvalidArgument, "has no offset: add \"timezone\""),
+        (serde_json::json!({"at": local, "timezone": "Asia/Shangai"}), ErrorCode::UnknownTimezone, "Asia/Shanghai"),
+        (
+            serde_json::json!({"at": "2027-01-15T10:00:00Z", "timezone": "x"}),
+            ErrorCode::UnknownTimezone,
+            "trigger.timezone",
+        ),
+        (serde_json::json!({"delaySec": 1, "timezone": "UTC"}), ErrorCode::InvalidArgument, "belongs to 'at'"),
+        (serde_json::json!({"delaySec": 1, "delayMs": 1}), ErrorCode::InvalidArgument, "exactly one of"),
+        (serde_json::json!({"at": local, "delayMs": 1}), ErrorCode::InvalidArgument, "exactly one of"),
+        (serde_json::json!({}), ErrorCode::InvalidArgument, "exactly one of"),
+        (serde_json::json!({"delayMs": 315_360_000_001u64}), ErrorCode::InvalidArgument, "0 to 315360000000"),
+        (
+            serde_json::json!({"at": "9999-12-31 10:00:00", "timezone": "UTC"}),
+            ErrorCode::InvalidArgument,
+            "between the years 1970 and 9998",
+        ),
+        (
+            serde_json::json!({"at": "1969-12-31 10:00:00", "timezone": "UTC"}),
+            ErrorCode::InvalidArgument,
+            "between the years 1970 and 9998",
+        ),
+        (
+            serde_json::json!({"at": "2020-01-01 10:00:00", "timezone": "UTC"}),
+            ErrorCode::ScheduleNeverFires,
+            "lies in the past",
+        ),
+    ] {
+        let mut written = trigger.clone();
+        written["type"] = "ONCE".into();
+        let (is, message) = once_of(written).unwrap_err();
+        assert_eq!(is, code, "{trigger}: {message}");
+        assert!(message.contains(why), "{trigger}: {message}");
+    }
+}
+
 #[test]
 fn a_schedule_without_an_instant_from_now_on_is_refused_and_says_why() {
     // NOW is 2026-06-21.

@@ -46,7 +46,15 @@ const LEGAL: [(Step, &[(RunState, RunState)]); 16] = {
             &[(S::Running, S::Success), (S::SuspectedLost, S::Success), (S::NeedsConfirmation, S::Success)],
         ),
         (Step::Fail, &[(S::Running, S::Failed), (S::SuspectedLost, S::Failed), (S::NeedsConfirmation, S::Failed)]),
-        (Step::TimeOut, &[(S::Running, S::Timeout), (S::SuspectedLost, S::Timeout)]),
+        (
+            Step::TimeOut,
+            &[
+                (S::Queued, S::Timeout),
+                (S::Running, S::Timeout),
+                (S::RetryWait, S::Timeout),
+                (S::SuspectedLost, S::Timeout),
+            ],
+        ),
         (
             Step::Cancel,
             &[

@@ -105,6 +105,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::AttemptStopping { .. }
             | Event::AttemptEnded { .. }
             | Event::RunConfirmed { .. }
+            | Event::RunPrioritized { .. }
             | Event::RunReopened { .. }
             | Event::DeadLetterDiscarded { .. } => {}
         }

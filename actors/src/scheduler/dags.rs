@@ -118,6 +118,17 @@ impl Scheduler {
         self.change_graph(run, GraphAction::Mark { node, state, by, reason }).await
     }
 
+    /// No further node of an open run starts; runs of nodes go on.
+    pub async fn pause_dag_run(&self, run: RunId, reason: Option<String>) -> Answer<RunView> {
+        let by = self.who();
+        self.change_graph(run, GraphAction::Pause { by, reason }).await
+    }
+
+    pub async fn resume_dag_run(&self, run: RunId, reason: Option<String>) -> Answer<RunView> {
+        let by = self.who();
+        self.change_graph(run, GraphAction::Resume { by, reason }).await
+    }
+
     /// Retries the node that a run is of, at its DAG run; what comes after it follows.
     pub(super) async fn retry_at_parent(&self, dag: RunId, place: u32, reason: Option<String>) -> Answer<RunView> {
         let by = self.who();

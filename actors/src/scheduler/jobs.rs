@@ -41,6 +41,7 @@ impl Scheduler {
             ("action.kind", graph_of(spec).is_some()),
             ("hooks", !spec.hooks.is_empty()),
             ("displayName, description, owner and annotations", spec.has_texts()),
+            ("maxRuntimeSec and retryPolicy.maxElapsedSec", spec.has_time_limit()),
         ];
         if let Some((what, _)) = news.iter().find(|(_, given)| *given)
             && handles.in_use.event() < MESSAGES_FORMAT
@@ -267,7 +268,14 @@ pub fn preview(body: PreviewBody, now_ms: i64) -> Answer<Preview> {
     spec::check_fires(&stored, after)?;
     let schedule = Schedule::compile(&stored).map_err(|e| ApiError::new(ErrorCode::InvalidSchedule, e.to_string()))?;
     let mut next = Vec::with_capacity(count);
-    let mut from = after;
+    let mut from = match stored.trigger {
+        // One that is due at this very moment, such as IMMEDIATE, is still to come.
+        StoredTrigger::Once { at_ms } => after.min(at_ms - 1),
+        StoredTrigger::Cron { .. }
+        | StoredTrigger::FixedRate { .. }
+        | StoredTrigger::FixedDelay { .. }
+        | StoredTrigger::Manual {} => after,
+    };
     while next.len() < count
         && let Some(at) = schedule.next(from, Some(after))
     {

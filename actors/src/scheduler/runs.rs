@@ -19,6 +19,7 @@ use campanile_core::{
 };
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
+    format::MESSAGES_FORMAT,
     ids::{JobId, RunId},
     limits,
     record::RunState,
@@ -165,6 +166,17 @@ impl Scheduler {
     pub async fn confirm_run(&self, run: RunId, decision: ConfirmDecision, reason: Option<String>) -> Answer<RunView> {
         let view = self.run(run).await?;
         run_view(self.command(view.job_id, Command::Confirm { run, decision, reason }).await?)
+    }
+
+    /// Gives a run that waits a priority of its own.
+    pub async fn set_run_priority(&self, run: RunId, priority: u16, reason: Option<String>) -> Answer<RunView> {
+        let handles = self.handles()?;
+        if handles.in_use.event() < MESSAGES_FORMAT {
+            let why = "not all nodes of the cluster run the release that knows priorities of runs; repeat the call when they do";
+            return Err(ApiError::new(ErrorCode::UpgradeUnderWay, why).retry_after(10.0));
+        }
+        let view = self.run(run).await?;
+        run_view(self.because(reason).command(view.job_id, Command::Prioritize { run, priority }).await?)
     }
 
     /// Returns as soon as the run is final, or its view as it is after `timeout_ms`.

@@ -139,6 +139,7 @@ mod tests {
             backfill: None,
             budget: None,
             compensated: false,
+            priority: None,
         }
     }
 

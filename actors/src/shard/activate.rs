@@ -249,6 +249,7 @@ fn is_message(command: &Command) -> bool {
         | Command::Lost { .. }
         | Command::Cancel { .. }
         | Command::Confirm { .. }
+        | Command::Prioritize { .. }
         | Command::Reopen { .. }
         | Command::Discard { .. }
         | Command::Restored { .. } => false,

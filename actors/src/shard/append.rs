@@ -231,7 +231,8 @@ impl Shard {
             | Event::AttemptHeard { .. }
             | Event::AttemptStopping { .. }
             | Event::AttemptEnded { .. }
-            | Event::RunConfirmed { .. } => {}
+            | Event::RunConfirmed { .. }
+            | Event::RunPrioritized { .. } => {}
         }
     }
 

@@ -212,6 +212,7 @@ impl Shard {
                 | Event::AttemptHeard { .. }
                 | Event::AttemptStopping { .. }
                 | Event::RunConfirmed { .. }
+                | Event::RunPrioritized { .. }
                 | Event::RunReopened { .. }
                 | Event::DeadLetterDiscarded { .. }
                 | Event::Outbox { .. }

@@ -33,6 +33,7 @@ fn step(event: &Event) -> Step<'_> {
         | Event::AttemptHeard { run, .. }
         | Event::AttemptEnded { run, .. }
         | Event::RunConfirmed { run, .. }
+        | Event::RunPrioritized { run, .. }
         | Event::GraphChanged { run, .. }
         | Event::BackfillChanged { change: BackfillChange::Held { run }, .. } => Step::Run(*run),
         Event::RunReopened { record, .. } => Step::Run(record.run),

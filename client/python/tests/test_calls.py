@@ -28,6 +28,7 @@ from campanile import (
     Manual,
     MisfirePolicy,
     Once,
+    Other,
     Outcome,
     Quota,
     RetryPolicy,
@@ -38,7 +39,8 @@ from campanile.errors import KNOWN_CODES
 
 def methods_of_the_protocol() -> list[str]:
     """The operations of callers that the table of operations has for RPC."""
-    table = (ROOT / "schema/src/operations/table.rs").read_text()
+    areas = sorted((ROOT / "schema/src/operations/table").glob("*.rs"))
+    table = "".join(area.read_text() for area in areas)
     own = (ROOT / "schema/src/operations/own.rs").read_text()
     rows = re.findall(r' = "([a-z]+\.\w+)" \{\n(.*?)\n    \}', own, re.DOTALL)
     callers = [name for name, row in rows if "rpc: Ok(())" in row and "Least::Tenant" in row]
@@ -125,6 +127,31 @@ async def test_each_trigger_is_taken_and_read_back(client: Client) -> None:
             assert created.next_fire_at == at
         if isinstance(read, FixedRate):
             assert read.anchor_at == at
+
+
+async def test_a_local_time_is_read_back_as_its_instant(client: Client) -> None:
+    local = datetime(2099, 1, 15, 10, 0)  # noqa: DTZ001 - its zone is the field beside it
+    created = await client.job_create(JobSpec(unique("local"), Once(at=local, timezone="Asia/Shanghai")))
+    read = (await client.job_get(created.job_id)).spec.trigger
+    assert isinstance(read, Once)
+    assert (read.at, read.timezone) == (datetime(2099, 1, 15, 2, 0, tzinfo=UTC), None)
+    with pytest.raises(campanile.CampanileError, match="UNKNOWN_TIMEZONE"):
+        await client.job_create(JobSpec(unique("local"), Once(at=local, timezone="Asia/Shangai")))
+
+
+async def test_other_words_for_once_are_read_back_as_once(client: Client) -> None:
+    for trigger in (
+        Other({"type": "DELAY", "delayMs": 86_400_500}),
+        Other({"type": "DELAY", "delaySec": 86_400}),
+        Other({"type": "IMMEDIATE"}),
+        Once.after(86_400.5),
+        Once.immediately(),
+    ):
+        created = await client.job_create(JobSpec(unique("word"), trigger, executor_selector="nobody"))
+        read = (await client.job_get(created.job_id)).spec.trigger
+        assert isinstance(read, Once)
+        assert (read.delay_sec, read.delay_ms) == (None, None)
+        assert read.at is not None
 
 
 async def test_the_same_key_makes_one_job_and_one_run(client: Client) -> None:

@@ -16,8 +16,8 @@ use campanile_schema::{
     trace::TraceContext,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
-        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RetryBody, RunView, Spread, TenantBody,
-        TenantPageBody, TenantView, TriggerBody,
+        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, PriorityBody, RetryBody, RunView, Spread,
+        TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagRetryBody, DagRunView},
         explain::ExplainView,
@@ -142,11 +142,14 @@ waits! {
     run_cancel(run: RunId, why: Option<&str>) -> RunView;
     run_retry(run: RunId, body: RetryBody) -> RunView;
     run_confirm(run: RunId, body: ConfirmBody) -> RunView;
+    run_priority(run: RunId, body: PriorityBody) -> RunView;
     run_log(run: RunId, body: LogBody) -> LogView;
     dag_create(dag: ShortGraphSpec, key: Option<String>) -> DagCreated;
     dag_nodes(run: RunId, draw: Option<DagDrawing>) -> DagRunView;
     dag_retry(run: RunId, body: DagRetryBody) -> RunView;
     dag_mark(run: RunId, body: DagMarkBody) -> RunView;
+    dag_pause(run: RunId, why: Option<&str>) -> RunView;
+    dag_resume(run: RunId, why: Option<&str>) -> RunView;
     dlq_list(body: DeadLettersBody) -> Page<DeadLetterView>;
     dlq_causes(body: CausesBody) -> CausesView;
     dlq_redrive(run: RunId, body: RetryBody) -> RunView;

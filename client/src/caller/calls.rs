@@ -15,8 +15,8 @@ use campanile_schema::{
     time::Timestamp,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
-        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RetryBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, PriorityBody, ReasonBody,
+        ReplaceBody, RetryBody, RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
@@ -165,6 +165,10 @@ impl Client {
     pub async fn run_confirm(&self, run: RunId, body: ConfirmBody) -> CallResult<RunView> {
         self.typed::<o::RunConfirm>(&RunCall::new(run, body)).await
     }
+    /// Gives a run that waits a priority of its own, 0 to 1000.
+    pub async fn run_priority(&self, run: RunId, body: PriorityBody) -> CallResult<RunView> {
+        self.typed::<o::RunPriority>(&RunCall::new(run, body)).await
+    }
     /// A DAG of jobs that exist, in its short form; the same key makes one.
     pub async fn dag_create(&self, dag: ShortGraphSpec, key: Option<String>) -> CallResult<DagCreated> {
         self.typed::<o::DagCreate>(&DagCall { field: key, body: dag }).await
@@ -178,6 +182,13 @@ impl Client {
     }
     pub async fn dag_mark(&self, run: RunId, body: DagMarkBody) -> CallResult<RunView> {
         self.typed::<o::DagMark>(&RunCall::new(run, body)).await
+    }
+    /// No further node of an open run starts; runs of nodes go on.
+    pub async fn dag_pause(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
+        self.typed::<o::DagPause>(&RunCall::new(run, reason(why))).await
+    }
+    pub async fn dag_resume(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
+        self.typed::<o::DagResume>(&RunCall::new(run, reason(why))).await
     }
 
     pub async fn run_log(&self, run: RunId, body: LogBody) -> CallResult<LogView> {

@@ -6,7 +6,7 @@ use campanile_schema::{
         Overlap, Resources, Trigger,
     },
     payload::Payload,
-    time::Timestamp,
+    time::{Moment, Timestamp},
 };
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
@@ -45,7 +45,7 @@ impl Job {
     pub fn at(name: &str, at: Timestamp) -> Self {
         Self::new(name, Once::at(at))
     }
-    /// Once, so long from when it is created.
+    /// Once, so long from when it is created, whole milliseconds.
     pub fn after(name: &str, delay: Duration) -> Self {
         Self::new(name, Once::after(delay))
     }
@@ -119,6 +119,16 @@ impl Job {
     /// The first try counts.
     pub fn attempts(mut self, most: u32) -> Self {
         self.spec.retry_policy.max_attempts = most;
+        self
+    }
+    /// No attempt begins later than so long after the first one, whole seconds.
+    pub fn max_elapsed(mut self, time: Duration) -> Self {
+        self.spec.retry_policy.max_elapsed_sec = Some(seconds(time));
+        self
+    }
+    /// Of all attempts of a run together, with the waits between them, whole seconds.
+    pub fn max_runtime(mut self, time: Duration) -> Self {
+        self.spec.max_runtime_sec = Some(seconds(time));
         self
     }
     /// Between attempts: `first`, then twice as long each time, at most `longest`.
@@ -309,9 +319,23 @@ Once of Once {
 
 impl Once {
     pub fn at(at: Timestamp) -> Self {
-        Self(Trigger::once(Some(at), None))
+        Self(Trigger::once_at(at))
     }
+    /// At a local time such as `2026-01-15 10:00:00` of a time zone. The node resolves it: a time that the clocks skip is
+    /// the first instant after the gap, and of a time that comes twice it is the first. Fails for a text that is no
+    /// time; one with an offset is an instant.
+    pub fn at_local(at: &str, timezone: &str) -> Result<Self, String> {
+        Ok(match at.parse()? {
+            Moment::Instant(at) => Self::at(at),
+            Moment::Local(at) => Self(Trigger::once_at_local(at, timezone)),
+        })
+    }
+    /// Whole milliseconds, counted from when the node takes the job.
     pub fn after(delay: Duration) -> Self {
-        Self(Trigger::once(None, Some(seconds(delay))))
+        Self(Trigger::once_after_ms(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)))
+    }
+    /// As soon as the node has stored the job.
+    pub fn immediately() -> Self {
+        Self::after(Duration::ZERO)
     }
 }

@@ -4,7 +4,7 @@
 use crate::limits::ORACLE_INSTANTS;
 use campanile_schema::{
     job::{JobSpec, Trigger},
-    time::Timestamp,
+    time::{Moment, Timestamp},
 };
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::Tz;
@@ -42,11 +42,11 @@ impl Oracle {
         let (from_ms, to_ms) = (from_ms.max(self.from_ms), to_ms.min(self.to_ms));
         match &spec.trigger {
             Trigger::Manual {} | Trigger::FixedDelay { .. } => Ok(None),
-            Trigger::Once { at: Some(at), .. } => {
+            Trigger::Once { at: Some(Moment::Instant(at)), .. } => {
                 Ok(Some(Some(at.0).filter(|at| (from_ms + 1..=to_ms).contains(at)).into_iter().collect()))
             }
-            Trigger::Once { at: None, .. } => {
-                Err(OracleError("ONCE with a delay has no instant that a caller knows".into()))
+            Trigger::Once { at: Some(Moment::Local(_)) | None, .. } => {
+                Err(OracleError("ONCE with a delay or a local time has no instant that a caller knows".into()))
             }
             Trigger::FixedRate { every_sec, anchor_at: Some(anchor), start_at, end_at, .. } => {
                 let every = i64::try_from(*every_sec)

@@ -235,6 +235,7 @@ impl<'a> Jobs<'a> {
             base_delay_sec: load.retry_delay_s,
             max_delay_sec: load.retry_delay_s.max(1.0),
             jitter: 0.2,
+            max_elapsed_sec: None,
         };
         spec.action = Some(Action::Handler { name: "nothing".to_owned() });
         let labels =
@@ -267,8 +268,10 @@ impl<'a> Jobs<'a> {
                 }
             }
             (LoadKind::Herd, Some((at, ..))) => Trigger::Once {
-                at: Some(Timestamp(at)),
+                at: Some(Timestamp(at).into()),
                 delay_sec: None,
+                delay_ms: None,
+                timezone: None,
                 misfire_policy: MisfirePolicy::FireOnceNow,
                 misfire_threshold_sec: 60,
             },

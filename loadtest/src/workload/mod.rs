@@ -173,8 +173,10 @@ pub fn even_once(plan: &Plan) -> Vec<JobSpec> {
         .map(|n| {
             let at = plan.start_ms + (n * window_us / plan.jobs.max(1) / 1000) as i64;
             let trigger = Trigger::Once {
-                at: Some(Timestamp(at)),
+                at: Some(Timestamp(at).into()),
                 delay_sec: None,
+                delay_ms: None,
+                timezone: None,
                 misfire_policy: MisfirePolicy::FireOnceNow,
                 misfire_threshold_sec: 60,
             };
@@ -198,8 +200,14 @@ fn spec(plan: &Plan, n: u64, trigger: Trigger) -> JobSpec {
     let mut spec = JobSpec::new(&plan.tenant, &format!("{}/{n:07}", plan.prefix), trigger);
     spec.executor_selector.clone_from(&plan.pool);
     spec.timeout_sec = 60;
-    spec.retry_policy =
-        RetryPolicy { max_attempts: 3, backoff: Backoff::Fixed, base_delay_sec: 0.5, max_delay_sec: 5.0, jitter: 0.2 };
+    spec.retry_policy = RetryPolicy {
+        max_attempts: 3,
+        backoff: Backoff::Fixed,
+        base_delay_sec: 0.5,
+        max_delay_sec: 5.0,
+        jitter: 0.2,
+        max_elapsed_sec: None,
+    };
     spec
 }
 
@@ -310,8 +318,10 @@ fn fixed_delay(plan: &Plan, random: &mut Random) -> Trigger {
 fn once(plan: &Plan, random: &mut Random) -> Trigger {
     let at = plan.start_ms + random.below((plan.end_ms - plan.start_ms).unsigned_abs().max(1)) as i64;
     Trigger::Once {
-        at: Some(Timestamp(at)),
+        at: Some(Timestamp(at).into()),
         delay_sec: None,
+        delay_ms: None,
+        timezone: None,
         misfire_policy: *random.one_of(&[MisfirePolicy::Skip, MisfirePolicy::FireOnceNow]),
         misfire_threshold_sec: *random.one_of(&THRESHOLDS),
     }

@@ -133,6 +133,8 @@ fn of_role(plan: &Plan, n: u64, role: Role, random: &mut Random) -> JobSpec {
             let trigger = Trigger::Once {
                 at: None,
                 delay_sec: Some(random.between(DELAY_SEC.0, DELAY_SEC.1)),
+                delay_ms: None,
+                timezone: None,
                 misfire_policy: MisfirePolicy::FireOnceNow,
                 misfire_threshold_sec: 60,
             };
@@ -158,7 +160,14 @@ fn scheduled(plan: &Plan, n: u64, jitter_sec: u32, random: &mut Random) -> JobSp
 }
 
 fn short_retries(max_attempts: u32) -> RetryPolicy {
-    RetryPolicy { max_attempts, backoff: Backoff::Exponential, base_delay_sec: 0.3, max_delay_sec: 2.0, jitter: 0.2 }
+    RetryPolicy {
+        max_attempts,
+        backoff: Backoff::Exponential,
+        base_delay_sec: 0.3,
+        max_delay_sec: 2.0,
+        jitter: 0.2,
+        max_elapsed_sec: None,
+    }
 }
 
 /// What an edit makes of a job: another body, another priority, and every second time another anchor.

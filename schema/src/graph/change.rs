@@ -88,12 +88,38 @@ pub enum GraphChange {
         #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// A person paused the run: no further node starts, and those that run go on.
+    #[serde(rename = "h")]
+    Paused {
+        #[serde(rename = "p")]
+        pause: GraphPause,
+    },
+    /// ... and let it go on.
+    #[serde(rename = "u")]
+    Resumed {
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Text>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// Every node is final: so is the run.
     #[serde(rename = "d")]
     Finished {
         #[serde(rename = "s", with = "code")]
         state: RunState,
     },
+}
+
+/// The pause of one run of a DAG.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphPause {
+    #[serde(rename = "a")]
+    pub at_ms: i64,
+    /// Who paused it, and why.
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Text>,
+    #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// An edge whose condition is not true.

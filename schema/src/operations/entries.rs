@@ -20,13 +20,14 @@ macro_rules! key_field {
     };
 }
 
-/// Makes the unit type of an operation, its [`Operation`] and its row from each entry:
+/// Makes the unit type of an operation, its [`Operation`] and its row from each entry of an area:
 ///
 /// `Name = "rpc.name": Request => Answer [, form HttpForm] [, key path.to.field as "rpcField"] { column: value, ... }`
 ///
+/// The first line names the trait of those who carry out every operation of the area.
 /// The columns are those of [`Row`]; the comment of the entry becomes [`Row::doc`].
 macro_rules! operations {
-    ($(
+    ($handlers:ident; $(
         $(#[doc = $doc:literal])+
         $name:ident = $text:literal: $request:ty => $answer:ty $(, form $form:ty)? $(, key $($key:ident).+ as $field:literal)? {
             $($column:ident: $value:expr),+ $(,)?
@@ -62,14 +63,15 @@ macro_rules! operations {
             }
         )+
 
-        /// Every operation's row, in the order of the table.
-        pub static OPERATIONS: &[&Row] = &[$(<$name as Operation>::ROW),+];
+        /// The rows of this area, in the order of the table.
+        pub(super) const ROWS: &[&Row] = &[$(<$name as Operation>::ROW),+];
 
-        /// Shows every operation to the visitor, in the order of the table.
-        pub fn visit_all<H, V: Visit<H>>(visitor: &mut V)
-        where
-            $(H: Handle<$name>,)+
-        {
+        /// Whoever carries out every operation of this area.
+        pub trait $handlers: $(Handle<$name> +)+ {}
+        impl<H> $handlers for H where $(H: Handle<$name>),+ {}
+
+        /// Shows every operation of this area to the visitor, in the order of the table.
+        pub(super) fn visit_area<H: $handlers, V: Visit<H>>(visitor: &mut V) {
             $(visitor.visit::<$name>();)+
         }
     };

@@ -7,7 +7,7 @@
 //! serves them answers each in its own way (streams, pages, and the messages of executors).
 //!
 //! Files: `row` the columns; `subject` what a request is about; `request` the types of requests and answers; `forms`
-//! queries of HTTP that differ from the body in RPC; `table` the operations; `entries` the macros that make them; `own`
+//! queries of HTTP that differ from the body in RPC; `table` the operations by area; `entries` the macros that make them; `own`
 //! the other rows. `docs/HACKING.md` lists every file that a new operation needs.
 //!
 //! Never here: how an operation is carried out, and nothing of a server.
@@ -77,7 +77,7 @@ pub trait Visit<H> {
 
 /// Every row: operations, and those that are served in their own way.
 pub fn all() -> impl Iterator<Item = &'static Row> {
-    OPERATIONS.iter().chain(OWN).copied()
+    handled().chain(OWN.iter().copied())
 }
 
 /// The row of a name.
@@ -128,17 +128,17 @@ mod tests {
         for (row, field) in &seen {
             assert_eq!(row.key, field.as_deref(), "{}", row.name);
         }
-        assert_eq!(OPERATIONS.iter().filter(|row| row.key.is_some()).count(), seen.len());
+        assert_eq!(handled().filter(|row| row.key.is_some()).count(), seen.len());
         assert_eq!(field_of_the_key::<JobPause>(serde_json::json!({"jobId": 7})), None);
     }
 
     /// An operation whose row says that nothing is to be compared is for operators, or has nothing of a tenant.
     #[test]
     fn what_is_a_tenants_is_compared() {
-        for row in OPERATIONS.iter().filter(|row| row.least == LeastRole::Tenant && row.tenant == Tenant::Nothing) {
+        for row in handled().filter(|row| row.least == LeastRole::Tenant && row.tenant == Tenant::Nothing) {
             assert_eq!(row.name, "schedule.preview");
         }
-        for row in OPERATIONS {
+        for row in handled() {
             let is_of_a_tenant = match row.subject {
                 Subject::Job | Subject::Run | Subject::Backfill | Subject::Tenant | Subject::Named => true,
                 Subject::Node | Subject::Nothing => false,

@@ -55,6 +55,15 @@ pub(super) const BAD_PREVIEW: &[E] = &[
     E::BodyTooLarge,
     E::UnsupportedMediaType,
 ];
+pub(super) const BAD_PRIORITY: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NotFound,
+    E::IllegalState,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::UpgradeUnderWay,
+];
 pub(super) const BAD_RUN_CHANGE: &[E] = &[
     E::HistoryGone,
     E::InvalidArgument,

@@ -18,8 +18,8 @@ use crate::{
     },
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
-        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RetryBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, PriorityBody, ReasonBody,
+        ReplaceBody, RetryBody, RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
@@ -112,7 +112,7 @@ macro_rules! bodies {
 bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
     ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, ExplainBody, StatisticsBody, VersionsBody;
-    reason ReasonBody, RetryBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody;
+    reason ReasonBody, RetryBody, TriggerBody, ConfirmBody, PriorityBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody;
     narrowed AuditBody, CausesBody, DeadLettersBody, FindBody, JobFilter, LoadBody, RunListBody, TenantPageBody,
 );
 

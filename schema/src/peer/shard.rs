@@ -70,6 +70,22 @@ pub enum GraphAction {
         #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// No further node of an open run starts.
+    #[serde(rename = "h")]
+    Pause {
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Text>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// ... until this.
+    #[serde(rename = "u")]
+    Resume {
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Text>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// Runs all nodes again that failed or were canceled.
     #[serde(rename = "f")]
     RetryFailed {

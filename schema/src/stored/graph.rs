@@ -3,6 +3,7 @@
 use crate::{
     graph::{
         StoredGraph,
+        change::GraphPause,
         state::{EdgeFact, NodeFailure, NodeState},
     },
     ids::{JobId, RunId},
@@ -41,6 +42,9 @@ pub struct StoredGraphRun {
     /// Why nodes are FAILED whose runs do not say so.
     #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<StoredFailure>,
+    /// Set while the run is paused.
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<GraphPause>,
 }
 
 /// Why a node is FAILED, besides what its run says.

@@ -5,6 +5,7 @@ use crate::{
     ids::{JobId, RunId},
     job::{JobStatus, upper_enum},
     record::RunState,
+    time::Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -81,6 +82,21 @@ pub struct DagRunView {
     pub height: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawing: Option<String>,
+    /// Set while the run is paused: no further node starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<DagPauseView>,
+}
+
+/// The pause of one run of a DAG.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DagPauseView {
+    pub since: Timestamp,
+    /// The credential that paused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A node of a run.

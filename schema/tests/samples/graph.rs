@@ -5,7 +5,7 @@ use campanile_schema::{
     event::Event,
     graph::{
         StoredEdge, StoredGraph, StoredNode,
-        change::{EdgeJudged, GraphChange, NodePassed},
+        change::{EdgeJudged, GraphChange, GraphPause, NodePassed},
         state::{EdgeFact, NodeFailure, NodeRule, NodeState, StopCause},
     },
     ids::RunId,
@@ -87,6 +87,10 @@ pub fn changes() -> Vec<GraphChange> {
         GraphChange::Reset { generation, nodes: Vec::new(), by: by.clone(), reason: reason.clone() },
         GraphChange::Marked { node, state: NodeState::Skipped, by: None, reason: None },
         GraphChange::Marked { node, state: NodeState::Success, by, reason },
+        GraphChange::Paused { pause: pause() },
+        GraphChange::Paused { pause: GraphPause { at_ms: AT, by: None, reason: None } },
+        GraphChange::Resumed { by: Some("ada".into()), reason: Some("the disk has room".to_owned()) },
+        GraphChange::Resumed { by: None, reason: None },
         GraphChange::Finished { state: RunState::Canceled },
     ]
 }
@@ -101,6 +105,8 @@ pub fn change_name(change: &GraphChange) -> &'static str {
         GraphChange::Stopped { .. } => "Stopped",
         GraphChange::Reset { .. } => "Reset",
         GraphChange::Marked { .. } => "Marked",
+        GraphChange::Paused { .. } => "Paused",
+        GraphChange::Resumed { .. } => "Resumed",
         GraphChange::Finished { .. } => "Finished",
     }
 }
@@ -109,6 +115,10 @@ pub fn change_name(change: &GraphChange) -> &'static str {
 pub fn event() -> Event {
     let changes = vec![GraphChange::Started { nodes: vec![0] }];
     Event::GraphChanged { job: JOB, run: RUN, generation: 1, changes, at_ms: AT }
+}
+
+fn pause() -> GraphPause {
+    GraphPause { at_ms: AT, by: Some("ada".into()), reason: Some("the disk is full".to_owned()) }
 }
 
 fn waiting() -> StoredNodeRun {
@@ -125,6 +135,7 @@ fn states() -> Vec<(&'static str, StoredGraphRun)> {
         marks: Vec::new(),
         results: Vec::new(),
         failures: Vec::new(),
+        paused: None,
     };
     let node = |state| StoredNodeRun { state, generation: 2, run: Some(RUN), ..waiting() };
     let ended = StoredGraphRun {
@@ -140,6 +151,7 @@ fn states() -> Vec<(&'static str, StoredGraphRun)> {
         marks: vec![StoredMark { edge: 0, fact: Some(EdgeFact::NotTaken) }, StoredMark { edge: 300, fact: None }],
         results: vec![(0, Payload(r#"{"rows":0}"#.to_owned()))],
         failures: Vec::new(),
+        paused: None,
     };
     let why = NodeFailure::ResultTooLarge;
     let refused = StoredGraphRun {
@@ -147,7 +159,8 @@ fn states() -> Vec<(&'static str, StoredGraphRun)> {
         failures: vec![StoredFailure { node: 0, why }],
         ..began.clone()
     };
-    vec![("began", began), ("every field", ended), ("with a failure", refused)]
+    let paused = StoredGraphRun { paused: Some(pause()), ..began.clone() };
+    vec![("began", began), ("every field", ended), ("with a failure", refused), ("paused", paused)]
 }
 
 fn record(graph: Option<StoredGraph>) -> GraphRecord {

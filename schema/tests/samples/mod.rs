@@ -107,6 +107,8 @@ pub fn full() -> StoredJob {
 }
 
 pub fn jobs() -> Vec<(&'static str, StoredJob)> {
+    let mut in_time = plain("in_time", StoredTrigger::Manual {});
+    (in_time.max_elapsed_sec, in_time.max_runtime_sec) = (Some(600), Some(900));
     let mut handler = plain("handler", StoredTrigger::Manual {});
     handler.action = Some(StoredAction::Handler { name: "other".into() });
     let mut limited = plain("limited", StoredTrigger::Manual {});
@@ -162,6 +164,7 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("manual, request", request),
         ("manual, request of defaults", plain_request),
         ("manual, texts for people", described),
+        ("manual, bounded in time", in_time),
     ]
 }
 
@@ -210,6 +213,7 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         backfill: None,
         budget: None,
         compensated: false,
+        priority: None,
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -232,7 +236,14 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
     let mut hopeless = full.clone();
     hopeless.attempts[1].permanent = true;
     let triggered = RunRecord { by: Some(audit::origin().into()), ..full.clone() };
-    vec![("running", short), ("every field", full), ("failed for good", hopeless), ("triggered by a caller", triggered)]
+    let urgent = RunRecord { priority: Some(900), ..short.clone() };
+    vec![
+        ("running", short),
+        ("every field", full),
+        ("failed for good", hopeless),
+        ("triggered by a caller", triggered),
+        ("with a priority of its own", urgent),
+    ]
 }
 
 fn interval() -> Interval {
@@ -379,6 +390,7 @@ pub fn events() -> Vec<Event> {
             uncounted: true,
         },
         Event::RunConfirmed { job, run, at_ms },
+        Event::RunPrioritized { job, run, priority: 900, at_ms },
         Event::RunEnded { job, record: record.clone().into() },
         Event::RunReopened { job, record: record.clone().into(), at_ms },
         Event::DeadLetterDiscarded { job, record: record.clone().into(), at_ms },

@@ -168,6 +168,7 @@ fn work(spec: &mut Walk<'_, '_>) -> Option<Work> {
         base_delay_sec: BACKOFF.0,
         max_delay_sec: BACKOFF.1,
         jitter: 0.0,
+        max_elapsed_sec: None,
     };
     let timeout = spec.get("activeDeadlineSeconds", "a number", Value::as_u64);
     if timeout.is_some() {

@@ -13,7 +13,7 @@ use campanile_schema::{
         Resources, Trigger,
     },
     payload::Payload,
-    time::Timestamp,
+    time::{Moment, Timestamp},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -74,7 +74,7 @@ pub struct Spec {
     /// Reading of the schedule.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
     pub dialect: Option<Dialect>,
-    /// Zone of the schedule, an IANA name. Default: UTC.
+    /// Zone of the schedule, an IANA name. Default: UTC. Of `at`, if that has no offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// What becomes of an instant that daylight saving leaves out.
@@ -92,9 +92,9 @@ pub struct Spec {
     /// Due so long after the last run has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_last: Option<Seconds>,
-    /// Due once, at this instant.
+    /// Due once, at this instant, or at this local time of `timeZone`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<Timestamp>,
+    pub at: Option<Moment>,
     /// Not due before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_at: Option<Timestamp>,
@@ -122,6 +122,9 @@ pub struct Spec {
     /// Longest time of an attempt; of a Dag: of a whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Seconds>,
+    /// Longest time of all attempts of a run together, from the start of the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_runtime: Option<Seconds>,
     /// false: after a lost executor a person decides whether it runs again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
@@ -182,7 +185,7 @@ pub struct Spec {
 
 campanile_schema::redacted_debug!(Spec {
     schedule, dialect, time_zone, gap, overlap, every, anchor_at, after_last, at, start_at, end_at, jitter,
-    misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout,
+    misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout, max_runtime,
     idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
     edges, fail_fast, max_parallel, params,
     priority, resources, hooks, display_name, description, owner,
@@ -203,6 +206,9 @@ pub struct Retry {
     /// Part of the delay that chance adds or takes, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<f64>,
+    /// No attempt begins later than so long after the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_elapsed: Option<Seconds>,
 }
 
 /// What a manifest says.
@@ -258,7 +264,7 @@ fn check(spec: &Spec, kind: ManifestKind, path: &[Step], wrong: &mut Vec<Wrong>)
     }
     for (name, is_given, fits, with) in [
         ("dialect", spec.dialect.is_some(), cron, "schedule"),
-        ("timeZone", spec.time_zone.is_some(), cron, "schedule"),
+        ("timeZone", spec.time_zone.is_some(), cron || once, "schedule or at"),
         ("gap", spec.gap.is_some(), cron, "schedule"),
         ("overlap", spec.overlap.is_some(), cron, "schedule"),
         ("anchorAt", spec.anchor_at.is_some(), rate, "every"),
@@ -306,6 +312,7 @@ fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant,
     if kind == ManifestKind::Job {
         spec.timeout_sec = timeout_sec.unwrap_or(spec.timeout_sec);
     }
+    spec.max_runtime_sec = written.max_runtime.map(|Seconds(seconds)| seconds);
     spec.idempotent = written.idempotent.unwrap_or(spec.idempotent);
     spec.on_lost_contact = written.on_lost_contact.unwrap_or(spec.on_lost_contact);
     spec.dead_letter = written.dead_letter.unwrap_or(spec.dead_letter);
@@ -324,6 +331,7 @@ fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant,
         policy.base_delay_sec = retry.base_delay.map_or(policy.base_delay_sec, seconds);
         policy.max_delay_sec = retry.max_delay.map_or(policy.max_delay_sec, seconds);
         policy.jitter = retry.jitter.unwrap_or(policy.jitter);
+        policy.max_elapsed_sec = retry.max_elapsed.map(|Seconds(seconds)| seconds);
     }
     spec.action = match (command, handler) {
         (Some(command), _) => Some(command_of(command, env)?),

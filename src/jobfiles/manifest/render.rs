@@ -32,6 +32,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         concurrency_policy,
         retry_policy,
         timeout_sec,
+        max_runtime_sec,
         idempotent,
         on_lost_contact,
         dead_letter,
@@ -55,6 +56,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.concurrency_policy = unusual(concurrency_policy, &usual.concurrency_policy);
     spec.retry_policy = retry(retry_policy);
     spec.timeout = unusual(timeout_sec, &usual.timeout_sec).map(super::span::Seconds);
+    spec.max_runtime = max_runtime_sec.map(super::span::Seconds);
     spec.idempotent = unusual(idempotent, &usual.idempotent);
     spec.on_lost_contact = unusual(on_lost_contact, &usual.on_lost_contact);
     spec.dead_letter = unusual(dead_letter, &usual.dead_letter);
@@ -149,6 +151,7 @@ fn retry(policy: &RetryPolicy) -> Option<Retry> {
         base_delay: unusual(&policy.base_delay_sec, &usual.base_delay_sec).map(ms),
         max_delay: unusual(&policy.max_delay_sec, &usual.max_delay_sec).map(ms),
         jitter: unusual(&policy.jitter, &usual.jitter),
+        max_elapsed: policy.max_elapsed_sec.map(super::span::Seconds),
     };
     (retry != Retry::default()).then_some(retry)
 }

@@ -73,6 +73,10 @@ fn every_trigger_has_its_field() {
         ),
         ("afterLast: 1d", json!({"type": "FIXED_DELAY", "everySec": 86_400})),
         ("at: 2030-01-01T00:00:00Z", json!({"type": "ONCE", "at": "2030-01-01T00:00:00Z"})),
+        (
+            "{at: '2030-01-01 08:00:00', timeZone: Asia/Shanghai}",
+            json!({"type": "ONCE", "at": "2030-01-01 08:00:00", "timezone": "Asia/Shanghai"}),
+        ),
         ("{}", json!({"type": "MANUAL"})),
         (
             "{schedule: '@daily', gap: skip, overlap: BOTH, jitter: 2m}",
@@ -121,7 +125,7 @@ kind: Jub
         "a.yaml:11:5: spec.retryPolicy.maxAttempts: invalid value: integer `-1`, expected u32",
         "a.yaml:13:1: apiVersion: 'campanile/v2' is not known for kind Job: write campanile/v1",
         "a.yaml:16:1: kind: 'Jub' is not Job, Dag or CronJob; did you mean Job?",
-        "a.yaml:21:21: [0].spec.timeZone: goes with schedule",
+        "a.yaml:21:21: [0].spec.timeZone: goes with schedule or at",
         "a.yaml:21:36: [0].spec.env: goes with command",
     ] {
         assert!(told.iter().any(|line| line == expected), "{expected} is not in {told:#?}");
@@ -159,11 +163,11 @@ fn a_manifest_of_a_job_means_the_job() {
         json!({"name": "a", "trigger": {"type": "FIXED_RATE", "everySec": 3, "anchorAt": "2030-01-01T00:00:00.250Z", "maxCatchUp": 0}}),
         json!({"name": "a", "trigger": {"type": "FIXED_DELAY", "everySec": 3, "misfirePolicy": "SKIP", "endAt": "2031-01-01T00:00:00Z"}}),
         json!({"name": "a", "trigger": {"type": "ONCE", "at": "2030-01-01T00:00:00Z", "misfireThresholdSec": 1}}),
-        json!({"name": "a", "trigger": {"type": "MANUAL"}, "concurrencyPolicy": "QUEUE_ONE", "timeoutSec": 7, "idempotent": false,
+        json!({"name": "a", "trigger": {"type": "MANUAL"}, "concurrencyPolicy": "QUEUE_ONE", "timeoutSec": 7, "maxRuntimeSec": 90, "idempotent": false,
             "onLostContact": "STOP", "deadLetter": false, "executorSelector": "p", "priority": 1, "labels": {"a.b/c": "d"},
             "resources": {"cpu": 2.5, "memoryMb": 1, "storageMb": 9}, "params": {"x": [1, null, {"y": "ü"}]},
             "secretParams": {"k": "***"}, "action": {"kind": "HANDLER", "name": "other"},
-            "retryPolicy": {"maxAttempts": 1, "backoff": "FIXED", "baseDelaySec": 0.25, "maxDelaySec": 86400.0, "jitter": 0.0}}),
+            "retryPolicy": {"maxAttempts": 1, "backoff": "FIXED", "baseDelaySec": 0.25, "maxDelaySec": 86400.0, "jitter": 0.0, "maxElapsedSec": 3600}}),
         json!({"name": "a", "trigger": {"type": "MANUAL"}, "action": {"kind": "COMMAND", "command": ["a", "b"], "env": {"A": "b: c"}}}),
         json!({"name": "a", "trigger": {"type": "MANUAL"}, "action": {"kind": "COMMAND", "command": ["a"], "cwd": "/", "stdin": "x\ny", "outputCapKb": 1}}),
     ];

@@ -173,6 +173,7 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         }),
         "job.trigger" => json!({"manualRunId": "manual_1", "params": {"customer": 8}, "reason": "asked by support"}),
         "run.confirm" => json!({"decision": "RERUN", "reason": "it had not begun"}),
+        "run.priority" => json!({"priority": 900, "reason": "the customer waits for it"}),
         "dag.create" => json!({
             "dagId": "billing_dag_v1", "nodes": [8193, 12289], "edges": [{"from": 8193, "to": 12289}],
         }),
@@ -184,8 +185,9 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
         "job.pause" | "job.resume" | "backfill.pause" | "backfill.resume" | "run.cancel" | "run.retry"
-        | "dlq.redrive" | "dlq.discard" | "outbox.resend" | "outbox.discard" | "tenant.pause" | "tenant.resume"
-        | "system.pause" | "system.resume" | "clock.accept" | "cluster.cordon" | "cluster.uncordon" => {
+        | "dag.pause" | "dag.resume" | "dlq.redrive" | "dlq.discard" | "outbox.resend" | "outbox.discard"
+        | "tenant.pause" | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept" | "cluster.cordon"
+        | "cluster.uncordon" => {
             json!({"reason": "maintenance"})
         }
         _ => return None,
@@ -251,7 +253,12 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "job.trigger" | "run.retry" | "dlq.redrive" => run("QUEUED"),
         "dag.create" => json!({"dagId": "billing_dag_v1", "jobId": 16385, "status": "ENABLED"}),
         "dag.nodes" => dag(),
-        "dag.retry" | "dag.mark" => {
+        "run.priority" => {
+            let mut run = run("QUEUED");
+            run["priority"] = json!(900);
+            run
+        }
+        "dag.retry" | "dag.mark" | "dag.pause" | "dag.resume" => {
             let mut run = run("QUEUED");
             run["state"] = json!("RUNNING");
             run

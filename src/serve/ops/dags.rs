@@ -4,10 +4,10 @@ use super::{Answer, Operations, access, check_key, invalid};
 use campanile_schema::{
     job::{JobSpec, Trigger},
     limits::GRAPH_NODES,
-    operations::{DagCreate, DagMark, DagNodes, DagRetry, Handle},
+    operations::{DagCreate, DagMark, DagNodes, DagPause, DagResume, DagRetry, Handle},
     rpc::calls::{DagCall, RunCall},
     view::{
-        RunView,
+        ReasonBody, RunView,
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
     },
 };
@@ -53,5 +53,19 @@ impl Handle<DagMark> for Operations {
     async fn handle(&self, _: &Caller, request: RunCall<DagMarkBody>) -> Answer<RunView> {
         let (run, DagMarkBody { node, state, reason }) = request.parts()?;
         self.scheduler.mark_node(run, node, state, reason).await
+    }
+}
+
+impl Handle<DagPause> for Operations {
+    async fn handle(&self, _: &Caller, request: RunCall<ReasonBody>) -> Answer<RunView> {
+        let (run, ReasonBody { reason }) = request.parts()?;
+        self.scheduler.pause_dag_run(run, reason).await
+    }
+}
+
+impl Handle<DagResume> for Operations {
+    async fn handle(&self, _: &Caller, request: RunCall<ReasonBody>) -> Answer<RunView> {
+        let (run, ReasonBody { reason }) = request.parts()?;
+        self.scheduler.resume_dag_run(run, reason).await
     }
 }

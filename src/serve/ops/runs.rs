@@ -5,14 +5,14 @@ use campanile_actors::scheduler::{LogPart, RunQuery};
 use campanile_schema::{
     ids::RunId,
     job::JobView,
-    limits::{HTTP_WAIT_MS, LOG_BYTES_PER_ATTEMPT, LOG_SEARCH_BYTES},
-    operations::{Handle, RunCancel, RunConfirm, RunExplain, RunGet, RunList, RunLog, RunRetry},
+    limits::{HTTP_WAIT_MS, LOG_BYTES_PER_ATTEMPT, LOG_SEARCH_BYTES, PRIORITY_MAX},
+    operations::{Handle, RunCancel, RunConfirm, RunExplain, RunGet, RunList, RunLog, RunPriority, RunRetry},
     peer::runs::RunFilter,
     record::RunState,
     rpc::calls::{NoBody, RunCall},
     view::{
-        ConfirmBody, LogBody, LogView, Page, ReasonBody, RetryBody, RunGetBody, RunView, explain::ExplainView,
-        runs::RunListBody,
+        ConfirmBody, LogBody, LogView, Page, PriorityBody, ReasonBody, RetryBody, RunGetBody, RunView,
+        explain::ExplainView, runs::RunListBody,
     },
 };
 use campanile_security::auth::Caller;
@@ -165,6 +165,21 @@ impl Handle<RunConfirm> for Operations {
     async fn handle(&self, _: &Caller, request: RunCall<ConfirmBody>) -> Answer<RunView> {
         let (run, body) = request.parts()?;
         self.scheduler.confirm_run(run, body.decision, body.reason).await
+    }
+}
+
+/// Of a run that waits; the run keeps it.
+impl Handle<RunPriority> for Operations {
+    fn check(request: &RunCall<PriorityBody>) -> Answer<()> {
+        if request.body.priority > PRIORITY_MAX {
+            return Err(invalid(format!("priority must be 0 to {PRIORITY_MAX}; a higher one goes first")));
+        }
+        Ok(())
+    }
+
+    async fn handle(&self, _: &Caller, request: RunCall<PriorityBody>) -> Answer<RunView> {
+        let (run, PriorityBody { priority, reason }) = request.parts()?;
+        self.scheduler.set_run_priority(run, priority, reason).await
     }
 }
 

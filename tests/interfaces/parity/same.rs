@@ -94,7 +94,7 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         "dag.create" => typed::<DagCreated>(client, name, params).await,
         "dag.nodes" => typed::<DagRunView>(client, name, params).await,
         "job.trigger" | "run.get" | "run.cancel" | "run.retry" | "run.confirm" | "dlq.redrive" | "dag.retry"
-        | "dag.mark" => typed::<RunView>(client, name, params).await,
+        | "dag.mark" | "dag.pause" | "dag.resume" | "run.priority" => typed::<RunView>(client, name, params).await,
         "run.log" => typed::<LogView>(client, name, params).await,
         "dlq.list" => typed::<Page<DeadLetterView>>(client, name, params).await,
         "dlq.causes" => typed::<CausesView>(client, name, params).await,
@@ -342,6 +342,16 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
             json!({"node": "A", "state": "SUCCESS"}),
             json!({"runId": run, "node": "A", "state": "SUCCESS"}),
             &["dag", "mark", &of, "A", "success"],
+        ),
+        post("dag.pause", &format!("{at}/nodes/pause"), run_rpc.clone(), &["dag", "pause", &of]),
+        post("dag.resume", &format!("{at}/nodes/resume"), run_rpc.clone(), &["dag", "resume", &of]),
+        call(
+            "run.priority",
+            "POST",
+            &format!("{at}/priority"),
+            json!({"priority": 900}),
+            json!({"runId": run, "priority": 900}),
+            &["run", "priority", &of, "900"],
         ),
         // Its name is taken.
         call("dag.create", "POST", "/api/v1/jobs/dag", dag.clone(), dag, &["dag", "create", "good", "--job", &id]),

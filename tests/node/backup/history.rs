@@ -73,6 +73,7 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         backfill: None,
         budget: None,
         compensated: false,
+        priority: None,
     }
 }
 

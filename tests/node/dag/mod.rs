@@ -1,6 +1,7 @@
 //! DAGs: nodes run in the order of their edges, whatever dies in between, and a retry goes on where the run stopped.
 
 mod kills;
+mod pause;
 mod refusals;
 mod results;
 mod story_01;

@@ -95,6 +95,12 @@ breakable! {
         RunResultLimit,
         /// A node whose template finds no value in a result fails.
         TemplateNeedsValue,
+        /// No node of a paused DAG run starts.
+        PauseHoldsStarts,
+        /// A pause lasts until it is resumed, also over a restart.
+        PauseIsStored,
+        /// A DAG run that is resumed starts what may start.
+        ResumeStarts,
         /// What is owed after a restart: requests of starting nodes.
         PendingStarts,
         /// ... and cancels of a stopped run.

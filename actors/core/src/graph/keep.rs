@@ -2,6 +2,7 @@
 //! each node stand, which nodes may start, and how many run.
 
 use super::{
+    clauses::{Clause, kept},
     compile::Graph,
     node::Node,
     ready::Ready,
@@ -39,6 +40,7 @@ impl GraphRun {
             marks: self.marks.iter().map(mark).collect(),
             results: self.results.iter().map(|(node, result)| (*node, result.clone())).collect(),
             failures: self.failures.iter().map(|(node, why)| StoredFailure { node: *node, why: *why }).collect(),
+            paused: self.paused.as_deref().filter(|_| kept(Clause::PauseIsStored)).cloned(),
         }
     }
 
@@ -52,6 +54,7 @@ impl GraphRun {
         run.generation = stored.generation;
         run.stops = stored.stops;
         run.finished = stored.finished;
+        run.paused = stored.paused.clone().map(Arc::new);
         run.marks =
             Arc::new(marks.map(|mark| (mark.edge, mark.fact.map_or(EdgeMark::Late, EdgeMark::Judged))).collect());
         run.results = Arc::new(results.cloned().collect());

@@ -1,4 +1,5 @@
-//! What a person does to a run of a DAG: retry a node, retry from a node, set a node's state. A run that was final goes on.
+//! What a person does to a run of a DAG: retry a node, retry from a node, set a node's state, pause and resume the run. A run
+//! that was final goes on with a retry or a state.
 //!
 //! A retry runs again what it names and, with `and_after`, all that comes after it. What else comes after it keeps its state if it ran,
 //! and waits again if it passed (UPSTREAM_FAILED, SKIPPED, or kept from starting by a stop): its rule is asked anew. A run that was stopped
@@ -12,7 +13,10 @@ use super::{
 use crate::reject::Rejection;
 use campanile_schema::{
     error::ErrorCode,
-    graph::{change::GraphChange, state::NodeState},
+    graph::{
+        change::{GraphChange, GraphPause},
+        state::NodeState,
+    },
     text::Text,
 };
 use std::collections::{BTreeSet, VecDeque};
@@ -80,6 +84,31 @@ impl Turn<'_> {
         }
         self.note(node);
         Ok(())
+    }
+
+    /// Paused twice is paused once, and the first one counts.
+    pub fn pause(&mut self, pause: &GraphPause) -> Result<(), Rejection> {
+        self.check_runs("paused")?;
+        self.check_open()?;
+        if self.run.paused.is_none() {
+            self.record(GraphChange::Paused { pause: pause.clone() });
+        }
+        Ok(())
+    }
+
+    pub fn resume(&mut self, by: &Option<Text>, reason: &Option<String>) -> Result<(), Rejection> {
+        self.check_runs("resumed")?;
+        if self.run.paused.is_some() {
+            self.record(GraphChange::Resumed { by: by.clone(), reason: reason.clone() });
+        }
+        Ok(())
+    }
+
+    fn check_runs(&self, what: &str) -> Result<(), Rejection> {
+        match self.run.finished {
+            Some(state) => Err(illegal(format!("the DAG run is {state}; only one that has not ended is {what}"))),
+            None => Ok(()),
+        }
     }
 
     fn id(&self, node: u32) -> Result<Text, Rejection> {

@@ -12,7 +12,7 @@ use super::{
 };
 use campanile_schema::{
     graph::{
-        change::{EdgeJudged, GraphChange},
+        change::{EdgeJudged, GraphChange, GraphPause},
         state::{EdgeFact, NodeFailure, NodeState, StopCause},
     },
     payload::Payload,
@@ -52,6 +52,8 @@ pub struct GraphRun {
     pub(super) result_bytes: usize,
     /// Why nodes are FAILED whose runs do not say so.
     pub(super) failures: Arc<BTreeMap<u32, NodeFailure>>,
+    /// While a person has it paused.
+    pub(super) paused: Option<Arc<GraphPause>>,
 }
 
 impl PartialEq for GraphRun {
@@ -60,8 +62,8 @@ impl PartialEq for GraphRun {
         let plain = |run: &Self| (run.logical_ms, run.generation, run.stops, run.finished, run.waiting, run.running);
         plain(self) == plain(other)
             && (&self.nodes, &self.ready, &self.marks) == (&other.nodes, &other.ready, &other.marks)
-            && (&self.results, self.result_bytes, &self.failures)
-                == (&other.results, other.result_bytes, &other.failures)
+            && (&self.results, self.result_bytes, &self.failures, &self.paused)
+                == (&other.results, other.result_bytes, &other.failures, &other.paused)
     }
 }
 
@@ -82,6 +84,7 @@ impl GraphRun {
             results: Arc::default(),
             result_bytes: 0,
             failures: Arc::default(),
+            paused: None,
             graph,
         };
         (0..count as u32).for_each(|node| run.look(node));
@@ -130,13 +133,18 @@ impl GraphRun {
     pub fn is_stopped_by(&self, cause: StopCause) -> bool {
         self.stops & 1 << cause.code() != 0
     }
+    /// Set while no further node starts, because a person wants it so.
+    pub fn paused(&self) -> Option<&GraphPause> {
+        self.paused.as_deref()
+    }
     /// Nodes with a run that may be open.
     pub fn running(&self) -> u32 {
         self.running
     }
     /// More nodes may start at once: the decision before reached its limit.
     pub fn wants_wake(&self) -> bool {
-        self.finished.is_none() && !self.ready.is_empty() && self.running < self.graph.max_parallel
+        let may_start = self.finished.is_none() && self.paused.is_none();
+        may_start && !self.ready.is_empty() && self.running < self.graph.max_parallel
     }
     /// Nodes that wait, those that may start included.
     pub fn waiting(&self) -> u32 {
@@ -184,7 +192,9 @@ impl GraphRun {
                     self.nodes[*node as usize].set_marked();
                 }
             }
-            GraphChange::Finished { state } => self.finished = Some(*state),
+            GraphChange::Paused { pause } => self.paused = Some(Arc::new(pause.clone())),
+            GraphChange::Resumed { .. } => self.paused = None,
+            GraphChange::Finished { state } => (self.finished, self.paused) = (Some(*state), None),
         }
     }
 

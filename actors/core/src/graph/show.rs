@@ -6,9 +6,10 @@ use campanile_schema::{
     graph::{StoredGraph, state::NodeFailure},
     limits::{GRAPH_RESULT_BYTES, NODE_RESULT_BYTES, PARAMS_BYTES},
     stored::graph::GraphRecord,
+    time::Timestamp,
     view::{
         RunView,
-        dag::{DagDrawing, DagEdgeView, DagNodeView, DagRunView},
+        dag::{DagDrawing, DagEdgeView, DagNodeView, DagPauseView, DagRunView},
     },
 };
 use std::sync::Arc;
@@ -56,6 +57,11 @@ pub fn shown(
         edges: (0..).zip(&graph.edges).map(edge).collect(),
         width: layout.width,
         height: layout.height,
+        paused: record.state.paused.as_ref().map(|pause| DagPauseView {
+            since: Timestamp(pause.at_ms),
+            by: pause.by.as_ref().map(ToString::to_string),
+            reason: pause.reason.clone(),
+        }),
         drawing: draw.map(|draw| match draw {
             DagDrawing::Mermaid => graph.mermaid(Some(&state)),
             DagDrawing::Ascii => graph.ascii(Some(&state)),

@@ -78,7 +78,8 @@ impl Turn<'_> {
         let (mut started, mut looked) = (Vec::new(), 0);
         while let Some(place) = self.run.ready.first() {
             let full = self.run.running >= self.graph.max_parallel && kept(Clause::MaxParallel);
-            if full || self.run.finished.is_some() {
+            let paused = self.run.paused.is_some() && kept(Clause::PauseHoldsStarts);
+            if full || paused || self.run.finished.is_some() {
                 break;
             }
             if looked == limits::GRAPH_STARTS && kept(Clause::StartsPerDecision) {

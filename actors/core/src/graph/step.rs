@@ -17,7 +17,7 @@ use crate::reject::Rejection;
 use campanile_schema::{
     error::ErrorCode,
     graph::{
-        change::{EdgeJudged, GraphChange, NodePassed},
+        change::{EdgeJudged, GraphChange, GraphPause, NodePassed},
         state::{EdgeFact, NodeFailure, NodeState, StopCause},
     },
     ids::RunId,
@@ -50,6 +50,10 @@ pub enum GraphCommand {
     Retry { nodes: Vec<u32>, and_after: bool, by: Option<Text>, reason: Option<String> },
     /// A person sets the state of a node, SUCCESS or SKIPPED. A run that was final goes on.
     Mark { node: u32, state: NodeState, by: Option<Text>, reason: Option<String> },
+    /// A person lets no further node start.
+    Pause(GraphPause),
+    /// ... until this.
+    Resume { by: Option<Text>, reason: Option<String> },
 }
 
 /// The end of a node's run.
@@ -122,6 +126,13 @@ impl GraphRun {
             GraphCommand::Timeout => turn.stop(StopCause::Timeout),
             GraphCommand::Retry { nodes, and_after, by, reason } => turn.retry(nodes, *and_after, by, reason)?,
             GraphCommand::Mark { node, state, by, reason } => turn.mark(*node, *state, by, reason)?,
+            GraphCommand::Pause(pause) => turn.pause(pause)?,
+            GraphCommand::Resume { by, reason } => {
+                turn.resume(by, reason)?;
+                if !kept(Clause::ResumeStarts) {
+                    return Ok(turn.decision);
+                }
+            }
         }
         turn.go_on();
         Ok(turn.decision)

@@ -3,7 +3,9 @@
 
 use super::{
     backfill, dag,
+    rules::{Rule, kept},
     state::{CATCH_UP_PACE_MS, HotState, Job, OpenRun},
+    time_limit,
 };
 use crate::schedule::Schedule;
 use campanile_schema::{
@@ -142,6 +144,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                 backfill: *of_backfill,
                 budget: *budget,
                 compensated: false,
+                priority: None,
             };
             job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));
@@ -159,10 +162,20 @@ pub fn apply(job: &mut Job, event: &Event) {
         }
         Event::RunReleased { run, .. } | Event::RetryDue { run, .. } | Event::RunConfirmed { run, .. } => {
             if let Some(open) = job.run_mut(*run) {
+                if let Event::RunConfirmed { at_ms, .. } = event
+                    && kept(Rule::RerunHasTheWholeTime)
+                {
+                    open.time_from_ms = Some(*at_ms);
+                }
                 open.record_mut().state = RunState::Queued;
                 open.retry_at_ms = None;
                 open.stopping = None;
                 open.stopping_since_ms = None;
+            }
+        }
+        Event::RunPrioritized { run, priority, .. } => {
+            if let Some(open) = job.run_mut(*run) {
+                open.record_mut().priority = Some(*priority);
             }
         }
         Event::AttemptStarted { run, attempt, token, executor, session, credential, at_ms, .. } => {
@@ -172,11 +185,14 @@ pub fn apply(job: &mut Job, event: &Event) {
                 open.stopping = None;
                 open.stopping_since_ms = None;
                 open.retry_at_ms = None;
+                let mut forgotten = None;
                 let record = open.record_mut();
                 record.state = RunState::Running;
                 record.started_ms.get_or_insert(*at_ms);
                 if record.attempts.len() >= ATTEMPTS_KEPT {
-                    record.attempts.remove(0);
+                    let gone = record.attempts.remove(0);
+                    forgotten = (gone.generation == record.generation && time_limit::has_begun(&gone))
+                        .then_some(gone.started_ms);
                 }
                 // Most runs have one attempt, and a vector that grows by itself begins with room for four.
                 record.attempts.reserve_exact(1);
@@ -194,6 +210,9 @@ pub fn apply(job: &mut Job, event: &Event) {
                     max_rss_kb: None,
                     permanent: false,
                 });
+                if open.time_from_ms.is_none() && kept(Rule::FirstAttemptIsRemembered) {
+                    open.time_from_ms = forgotten;
+                }
             }
         }
         Event::AttemptSuspected { run, .. } => {

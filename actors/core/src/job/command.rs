@@ -209,6 +209,11 @@ pub enum Command {
     Discard {
         record: Box<RunRecord>,
     },
+    /// A person gives a run that waits a priority of its own.
+    Prioritize {
+        run: RunId,
+        priority: u16,
+    },
     /// The job was restored from a backup; `skip`: instants since then are closed as skipped.
     Restored {
         skip: bool,
@@ -243,6 +248,7 @@ impl Command {
             | Self::Lost { .. }
             | Self::Cancel { .. }
             | Self::Confirm { .. }
+            | Self::Prioritize { .. }
             | Self::Reopen { .. }
             | Self::Discard { .. }
             | Self::Graph { .. }
@@ -274,6 +280,7 @@ impl Command {
             | Self::Lost { .. }
             | Self::Cancel { .. }
             | Self::Confirm { .. }
+            | Self::Prioritize { .. }
             | Self::Reopen { .. }
             | Self::Discard { .. }
             | Self::Restored { .. } => None,

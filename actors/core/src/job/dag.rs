@@ -79,6 +79,8 @@ pub(super) fn changed(job: &mut Job, run: RunId, generation: u32, changes: &[Gra
             | GraphChange::Passed { .. }
             | GraphChange::Stopped { .. }
             | GraphChange::Marked { .. }
+            | GraphChange::Paused { .. }
+            | GraphChange::Resumed { .. }
             | GraphChange::Finished { .. } => {}
         }
         graph.apply(change);

@@ -3,7 +3,8 @@
 //! Files: `state` what a job is; `command` the commands; `decide` how it decides them; `effect` what must happen
 //! outside after a decision; `apply` how events change it; `graphs` open runs of DAGs; `dag` a job that has them; `backfill` and
 //! `backfill_command` a stretch of its past that it runs; `claim` which executor may report about an attempt;
-//! `pending` which effects it still owes; `resting` what a start reads of a job without runs; `table` the legal steps.
+//! `pending` which effects it still owes; `resting` what a start reads of a job without runs; `table` the legal steps;
+//! `time_limit` how long a run may take; `rules` clauses by name, for tests that break them.
 
 pub mod apply;
 pub mod backfill;
@@ -16,8 +17,10 @@ pub mod effect;
 pub mod graphs;
 pub mod pending;
 mod resting;
+pub mod rules;
 pub mod state;
 pub mod table;
+mod time_limit;
 
 pub use backfill_command::{BackfillAsked, BackfillCommand, BackfillPage, BackfillStart};
 pub use claim::Claimant;

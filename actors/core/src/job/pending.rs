@@ -4,6 +4,7 @@
 
 use super::{
     effect::{Effect, Need, WaitingRun},
+    rules::{Rule, kept},
     state::{Job, OpenRun},
 };
 use campanile_schema::{record::RunState, rpc::executor::Held};
@@ -15,7 +16,7 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRu
         job: job.id,
         tenant: job.def.tenant.clone(),
         pool: job.def.pool.clone(),
-        priority: job.def.priority,
+        priority: open.record.priority.filter(|_| kept(Rule::OwnPriorityCounts)).unwrap_or(job.def.priority),
         backfill: open.record.is_back(),
         need: Need::of(&job.def),
         cpu,

@@ -50,6 +50,10 @@ pub struct OpenRun {
     /// Ended attempts of this generation that do not count because their executor shut down or was lost.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero_u32")]
     pub uncounted: u32,
+    /// What `maxElapsedSec` and `maxRuntimeSec` count from, where the record does not tell: it keeps the newest attempts
+    /// only, and a person may have given the run the whole time anew.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub time_from_ms: Option<i64>,
     /// A run of a DAG that has begun: it has no attempts, and [`Job::graphs`] has its nodes.
     #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
     pub graph: bool,
@@ -77,6 +81,7 @@ impl OpenRun {
             stopping_since_ms: None,
             tried: 0,
             uncounted: 0,
+            time_from_ms: None,
             graph: false,
         }
     }
@@ -296,7 +301,10 @@ impl Job {
                 at(retry);
             }
             if let (true, None, Some(attempt)) = (run.has_body(), run.stopping, run.attempt()) {
-                at(self.attempt_deadline(&run.record, attempt));
+                at(self.attempt_deadline(run, attempt));
+            }
+            if let Some(limit) = self.limit_of_waiting(run) {
+                at(limit.last_start_ms + 1);
             }
         }
         for open in self.graphs.values() {
@@ -311,11 +319,6 @@ impl Job {
             at(now_ms + GRAPH_ROOM_MS);
         }
         wake
-    }
-
-    pub(crate) fn attempt_deadline(&self, record: &RunRecord, attempt: &AttemptRecord) -> i64 {
-        let timeout_sec = record.timeout_sec.unwrap_or(self.def.timeout_sec);
-        attempt.started_ms.saturating_add(timeout_sec as i64 * 1000).saturating_add(TIMEOUT_GRACE_MS)
     }
 
     pub fn view(&self) -> JobView {
@@ -378,6 +381,10 @@ impl Job {
             }
             RunState::SuspectedLost => {
                 Some(WaitCode::SuspectedLost.because("its executor is silent; it is taken back when the lease ends"))
+            }
+            RunState::Running if self.graphs.get(&open.id()).is_some_and(|graph| graph.run.paused().is_some()) => {
+                let sentence = "the DAG run is paused; no further node of it starts until it is resumed";
+                Some(WaitCode::DagPaused.because(sentence))
             }
             RunState::Running => view.stopping.as_ref().map(|stopping| {
                 WaitCode::Stopping.because(format!(

@@ -65,7 +65,8 @@ pub fn run_after(from: RunState, step: Step) -> Option<RunState> {
         Step::Confirm => (from == S::NeedsConfirmation).then_some(S::Queued),
         Step::Succeed => (body || from == S::NeedsConfirmation).then_some(S::Success),
         Step::Fail => (body || from == S::NeedsConfirmation).then_some(S::Failed),
-        Step::TimeOut => body.then_some(S::Timeout),
+        // Also of a run whose time in all ends while it waits for its next attempt.
+        Step::TimeOut => (body || matches!(from, S::Queued | S::RetryWait)).then_some(S::Timeout),
         Step::Cancel => (body || resting).then_some(S::Canceled),
         Step::Reopen => from.is_final().then_some(S::Queued),
     }

@@ -205,6 +205,7 @@ mod tests {
             backfill: None,
             budget: None,
             compensated: false,
+            priority: None,
         }
     }
 

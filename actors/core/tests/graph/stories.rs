@@ -21,6 +21,8 @@ fn failure_of(changes: &[GraphChange]) -> Vec<NodeFailure> {
             | GraphChange::Stopped { .. }
             | GraphChange::Reset { .. }
             | GraphChange::Marked { .. }
+            | GraphChange::Paused { .. }
+            | GraphChange::Resumed { .. }
             | GraphChange::Finished { .. } => None,
         })
         .collect()

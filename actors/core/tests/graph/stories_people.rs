@@ -5,7 +5,7 @@ use campanile_core::graph::step::{EndState, GraphCommand, GraphEffect, NodeEnd};
 use campanile_schema::{
     error::ErrorCode,
     graph::{
-        change::GraphChange,
+        change::{GraphChange, GraphPause},
         state::{NodeFailure, NodeRule, NodeState},
     },
     ids::RunId,
@@ -171,6 +171,50 @@ fn a_node_whose_job_refuses_or_is_out_of_reach_fails() {
         story.run.step(&GraphCommand::Lost { node: 0, generation: 1, why }).unwrap();
         assert_eq!(story.states(), "A FAILED, B UPSTREAM_FAILED");
     }
+}
+
+fn pause(story: &mut Story) -> Result<Vec<GraphChange>, ErrorCode> {
+    let pause = GraphPause { at_ms: 5, by: Some("ada".into()), reason: Some("the disk is full".to_owned()) };
+    story.run.step(&GraphCommand::Pause(pause)).map(|decision| decision.changes).map_err(|refused| refused.code)
+}
+
+#[test]
+fn a_paused_run_starts_no_node_until_it_is_resumed() {
+    let (mut story, _) = Story::new(&spec("A>B X>Y"));
+    assert_eq!(pause(&mut story).unwrap().len(), 1);
+    assert_eq!(pause(&mut story).unwrap(), [], "once is enough");
+    let after = story.ok("A");
+    assert_eq!((story.starts(&after).as_str(), story.run.wants_wake()), ("", false));
+    assert_eq!(story.states(), "A SUCCESS, B WAITING, X STARTING, Y WAITING", "what runs goes on");
+    story.ok("X");
+    assert_eq!((story.run.running(), story.run.state()), (0, RunState::Running), "it waits for a person");
+    assert_eq!(story.run.paused().unwrap().by.as_deref(), Some("ada"));
+    let resume = GraphCommand::Resume { by: None, reason: None };
+    let after = story.run.step(&resume).unwrap();
+    assert_eq!(story.starts(&after), "B/1 Y/1");
+    assert_eq!(story.run.step(&resume).unwrap().changes, []);
+    story.ok("B");
+    story.ok("Y");
+    assert_eq!(story.run.state(), RunState::Success);
+    assert_eq!(pause(&mut story), Err(ErrorCode::IllegalState));
+    assert_eq!(story.run.step(&resume).unwrap_err().code, ErrorCode::IllegalState);
+}
+
+#[test]
+fn a_paused_run_can_be_canceled_and_fails_fast() {
+    let (mut story, _) = Story::new(&spec("A>B"));
+    pause(&mut story).unwrap();
+    story.ok("A");
+    story.run.step(&GraphCommand::Cancel).unwrap();
+    assert_eq!((story.states().as_str(), story.run.state()), ("A SUCCESS, B CANCELED", RunState::Canceled));
+    assert_eq!(story.run.paused(), None, "what has ended is not paused");
+    let mut dag = spec("A>B X>Y");
+    dag.fail_fast = true;
+    let (mut story, _) = Story::new(&dag);
+    pause(&mut story).unwrap();
+    story.failed("A");
+    assert_eq!(story.states(), "A FAILED, B UPSTREAM_FAILED, X STARTING, Y CANCELED");
+    assert_eq!(pause(&mut story), Err(ErrorCode::IllegalState), "it is being stopped");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! | tokens | rise with every attempt of the shard |
 //! | numbers | attempts of a run count 1, 2, 3 ... over all generations; generations rise by one |
 //! | budget | a run goes on by itself only below `maxAttempts` of its generation; NOT_STARTED does not count; it fails with attempts left only when its executor called the failure permanent |
+//! | time | a run goes on by itself only if its next attempt begins within `maxElapsedSec` and `maxRuntimeSec` of the generation's first one; when it fails with attempts left, or while it waits, one of them is over |
 //! | backoff | a retry waits base (x 2^(n-1), at most max) times 1 ± jitter and is queued no earlier |
 //! | not idempotent | after LOST always, after FAILED or TIMEOUT while attempts are left, a person is asked |
 //! | dead letter | exactly beside FAILED and TIMEOUT, unless switched off |
@@ -38,6 +39,10 @@ struct Run {
     /// NOT_STARTED in a row.
     refused: u32,
     retry_at_ms: Option<i64>,
+    /// Begins of the attempts of this generation that were not refused.
+    begun: Vec<i64>,
+    /// A person had it run again.
+    rerun_ms: Option<i64>,
     /// Numbers, tokens and states of all attempts.
     attempts: Vec<(u32, Token, AttemptState)>,
 }
@@ -92,6 +97,7 @@ impl Attempts {
                 self.highest = Some(*token);
                 (run.attempt, run.token, run.stopping) = (*attempt, Some(*token), None);
                 run.attempts.push((*attempt, *token, AttemptState::Running));
+                run.begun.push(now_ms);
             }
             Event::AttemptStopping { why, .. } => {
                 must(run.stopping != Some(StopReason::Cancel), "told to stop after a cancel")?;
@@ -105,6 +111,8 @@ impl Attempts {
                 let free = run.is_free(&def, *state, error_code.as_deref());
                 must(*uncounted == free, "counted, or not counted, without reason")?;
                 must(!free || *next == Next::Requeue, "it does not go on at once")?;
+                let is_at_once = *next == Next::Requeue && *state != AttemptState::NotStarted;
+                must(!is_at_once || run.is_in_time(&def, *at_ms), "it goes on though its time is over")?;
                 run.ended(*token, *state, free);
                 if !free {
                     run.goes_on(&def, *state, next, *at_ms)?;
@@ -114,6 +122,7 @@ impl Attempts {
                 must(run.retry_at_ms.is_some_and(|due| *at_ms >= due), "retried too early")?;
                 run.retry_at_ms = None;
             }
+            Event::RunConfirmed { at_ms, .. } => run.rerun_ms = Some(*at_ms),
             Event::RunEnded { record, .. } => {
                 must(self.ended.insert((id, run.generation)), "a second outcome of one generation")?;
                 run.ends(&def, record, now_ms)?;
@@ -123,6 +132,7 @@ impl Attempts {
                 must(!record.dead_letter && record.ended_ms.is_none() && record.result.is_none(), "a final record")?;
                 (run.generation, run.tried, run.uncounted, run.refused) = (record.generation, 0, 0, 0);
                 run.state = record.state;
+                (run.begun, run.rerun_ms) = (Vec::new(), None);
                 return must(matches!(record.state, RunState::Queued | RunState::Pending), "active again");
             }
             _ => {}
@@ -144,6 +154,8 @@ impl Run {
             uncounted: 0,
             refused: 0,
             retry_at_ms: None,
+            begun: Vec::new(),
+            rerun_ms: None,
             attempts: Vec::new(),
         }
     }
@@ -154,9 +166,19 @@ impl Run {
         (state == AttemptState::Lost || shutdown) && !def.not_idempotent && self.uncounted < UNCOUNTED_ATTEMPTS
     }
 
+    /// Whether an attempt that begins then may begin.
+    fn is_in_time(&self, def: &StoredJob, begins_ms: i64) -> bool {
+        let from = self.rerun_ms.or(self.begun.first().copied());
+        let is_within = |limit: &u64| from.is_none_or(|from| begins_ms <= from + *limit as i64 * 1000);
+        [def.max_elapsed_sec, def.max_runtime_sec].iter().flatten().all(is_within)
+    }
+
     fn ended(&mut self, token: Token, state: AttemptState, free: bool) {
         self.token = None;
         self.refused = if state == AttemptState::NotStarted { self.refused + 1 } else { 0 };
+        if state == AttemptState::NotStarted {
+            self.begun.pop();
+        }
         self.tried += u32::from(state != AttemptState::NotStarted && !free);
         self.uncounted += u32::from(free);
         if let Some(attempt) = self.attempts.iter_mut().find(|a| a.1 == token) {
@@ -181,6 +203,7 @@ impl Run {
                 if refused {
                     return must(self.refused > 3 && *due == at_ms + 1_000, "refused again and again, or not");
                 }
+                must(self.is_in_time(def, *due), "retried though its time is over by then")?;
                 must(left && !def.not_idempotent && state != AttemptState::Lost, "retried without reason")?;
                 let (least, most) = backoff(def, self.tried);
                 must((least..=most).contains(&(due - at_ms)), &format!("waits {} of {least}..={most}", due - at_ms))
@@ -196,14 +219,21 @@ impl Run {
             let last = record.attempts.last().ok_or("no attempt")?;
             must(last.token == token && last.ended_ms.is_some(), "the running attempt has not ended")?;
             must(last.state != AttemptState::Running, "the running attempt has not ended")?;
-            must(!failed || !self.is_free(def, last.state, last.error_code.as_deref()), "ended by its executor alone")?;
+            let free = self.is_free(def, last.state, last.error_code.as_deref());
+            must(!failed || !free || !self.is_in_time(def, now_ms), "ended by its executor alone")?;
             self.ended(token, last.state, false);
             let asked = def.not_idempotent && last.state == AttemptState::Lost;
-            let spent = self.tried >= def.max_attempts || last.permanent && last.state == AttemptState::Failed;
+            let waits =
+                if def.not_idempotent || last.state == AttemptState::Lost { 0 } else { backoff(def, self.tried).1 };
+            let spent = self.tried >= def.max_attempts
+                || last.permanent && last.state == AttemptState::Failed
+                || !self.is_in_time(def, now_ms + waits);
             must(!failed || (spent && !asked), "failed for good with attempts left")?;
             let stopped = matches!(self.stopping, Some(StopReason::Cancel | StopReason::Replace));
             must((record.state == RunState::Canceled) == (stopped && last.state != AttemptState::Success), "canceled")?;
             must((record.state == RunState::Success) == (last.state == AttemptState::Success), "success")?;
+        } else if record.state == RunState::Timeout {
+            must(!self.is_in_time(def, now_ms), "timed out while it waited, and in time")?;
         }
         let kept = self.attempts.len().min(ATTEMPTS_KEPT);
         let told: Vec<_> = record.attempts.iter().map(|a| (a.attempt, a.token, a.state)).collect();

@@ -123,6 +123,7 @@ impl Known {
             | Event::AttemptStopping { .. }
             | Event::AttemptEnded { .. }
             | Event::RunConfirmed { .. }
+            | Event::RunPrioritized { .. }
             | Event::GraphChanged { .. }
             | Event::DeadLetterDiscarded { .. } => {}
         }

@@ -96,8 +96,10 @@ pub fn definition(base_ms: i64) -> impl Strategy<Value = StoredJob> {
         select(vec![0, 200, 1000]),
         select(vec![5, 60, 3_600]),
     );
+    let limits =
+        (select(vec![None, None, None, Some(30), Some(600)]), select(vec![None, None, None, Some(5), Some(300)]));
     let flags = (prop::bool::weighted(0.25), any::<bool>(), any::<bool>(), any::<bool>());
-    (timing, retry, flags).prop_map(move |(timing, retry, flags)| {
+    (timing, retry, limits, flags).prop_map(move |(timing, retry, limits, flags)| {
         let (trigger, start, end, jitter, misfire, threshold, cap, concurrency) = timing;
         let (attempts, backoff, base_delay, max_delay, retry_jitter, timeout) = retry;
         let mut def = plain(trigger);
@@ -112,6 +114,7 @@ pub fn definition(base_ms: i64) -> impl Strategy<Value = StoredJob> {
         (def.misfire, def.misfire_threshold_sec, def.concurrency) = (misfire, threshold, concurrency);
         (def.max_attempts, def.backoff, def.base_delay_ms) = (attempts, backoff, base_delay);
         (def.max_delay_ms, def.retry_jitter_milli, def.timeout_sec) = (max_delay, retry_jitter, timeout);
+        (def.max_elapsed_sec, def.max_runtime_sec) = limits;
         (def.not_idempotent, def.no_dead_letter) = (flags.0, flags.1);
         def.pool = if flags.2 { "default" } else { "other" }.into();
         if flags.3 {

@@ -112,6 +112,7 @@ pub(super) fn waits(facts: &RunFacts) -> Vec<ReasonView> {
     let mut reasons: Vec<ReasonView> = facts.dag.iter().filter_map(open_nodes).collect();
     let known = run.wait_reason.as_deref().and_then(WaitCode::of);
     reasons.extend(known.map(|(code, sentence)| wait(facts, code, sentence)));
+    reasons.extend(run.priority.filter(|_| waits_to_start(run.state)).map(|priority| own_priority(facts, priority)));
     // A run that waits for an executor says so, also when its tenant was paused since.
     let is_told = known.is_some_and(|(code, _)| code == WaitCode::TenantPaused);
     if (facts.pauses.tenant || facts.pauses.system) && waits_to_start(run.state) && !is_told {
@@ -159,6 +160,16 @@ fn wait(facts: &RunFacts, code: WaitCode, sentence: &str) -> ReasonView {
             reason.held_by(holders()).freed_by(format!("the end of a run in pool '{pool}', or another executor of it"))
         }
         WaitCode::Binding => reason.freed_by("nothing more: it starts as soon as its start is durable"),
+        WaitCode::DagPaused => {
+            let pause = facts.dag.as_ref().and_then(|dag| dag.paused.as_ref());
+            let caller = pause.map(|pause| HolderView {
+                name: pause.by.clone(),
+                since: Some(pause.since),
+                reason: pause.reason.clone(),
+                ..HolderView::new(HolderKind::Caller)
+            });
+            reason.held_by(caller).freed_by(format!("campanile dag resume {}", run.run_id))
+        }
         WaitCode::NoNodeRoom => reason.freed_by("ends of other DAG runs of the shard"),
         WaitCode::BackfillYields => reason.freed_by(run.backfill_id.map_or_else(
             || "the ends of live runs, which go first".to_owned(),
@@ -176,6 +187,14 @@ fn wait(facts: &RunFacts, code: WaitCode, sentence: &str) -> ReasonView {
             .held_by(executor(run))
             .freed_by(format!("the end of its body; if it has ended, campanile run confirm {} ended", run.run_id)),
     }
+}
+
+fn own_priority(facts: &RunFacts, priority: u16) -> ReasonView {
+    let of_job =
+        facts.job.as_ref().map_or_else(String::new, |job| format!(" instead of its job's {}", job.spec.priority));
+    let sentence = format!("it waits with a priority of its own, {priority}{of_job}");
+    ReasonView::new(ReasonTopic::Wait, ReasonCode::OwnPriority, sentence)
+        .freed_by(format!("nothing to wait for; campanile run priority {} N changes it", facts.run.run_id))
 }
 
 /// What an executor must be able to do.

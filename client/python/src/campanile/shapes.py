@@ -45,7 +45,8 @@ class _Field:
 
 
 FLAT: Final = {"flat": True}
-"""Metadata of a nested shape whose fields stand beside the others on the wire; `{"wire": name}` gives a field another name."""
+"""Metadata of a nested shape whose fields stand beside the others on the wire; `{"wire": name}` gives a field another name, and
+`{"local": True}` lets a datetime without a zone be a local time, whose zone another field names."""
 
 
 def to_ms(instant: datetime) -> int:
@@ -53,6 +54,11 @@ def to_ms(instant: datetime) -> int:
     if instant.tzinfo is None:
         raise ValueError(f"{instant!r} has no time zone; use datetime.now(UTC) or replace(tzinfo=...)")
     return (instant - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _to_ms_or_local(time: datetime) -> object:
+    """As `to_ms`; a datetime without a zone as text, which the node reads in the zone of another field."""
+    return to_ms(time) if time.tzinfo is not None else time.isoformat(timespec="milliseconds")
 
 
 def from_ms(ms: int) -> datetime:
@@ -145,6 +151,8 @@ def _look_at(shape: type[Any]) -> tuple[_Field, ...]:
         first, *rest = field.name.split("_")
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         reader, writer = _codec(hints[field.name])
+        if field.metadata.get("local"):
+            writer = _to_ms_or_local
         wire = field.metadata.get("wire") or first + "".join(word.capitalize() for word in rest)
         made.append(_Field(field.name, wire, reader, writer, required, bool(field.metadata.get("flat"))))
     return tuple(made)

@@ -87,18 +87,39 @@ class FixedDelay(_Trigger):
 
 @dataclass(frozen=True, kw_only=True)
 class Once(_Trigger):
-    """Due once: `Once(at=...)` with an aware datetime, or `Once.after(5)`. Exactly one of `at` and `delay_sec`."""
+    """Due once: `Once(at=...)`, `Once.after(5)` or `Once.immediately()`. Exactly one of `at`, `delay_sec` and `delay_ms`.
+
+    `at` is an aware datetime, or with `timezone` a naive one, which is a local time of that zone. A time that the clocks skip is
+    the first instant after the gap, and of a time that comes twice it is the first. It is read back as an instant.
+    """
 
     KIND: ClassVar[str] = "ONCE"
-    at: datetime | None = None
+    at: datetime | None = field(default=None, metadata={"local": True})
     delay_sec: int | None = None
+    delay_ms: int | None = None
+    timezone: str | None = None
     misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE_NOW
     misfire_threshold_sec: int = 60
 
+    def __post_init__(self) -> None:
+        if self.at is not None and self.at.tzinfo is None and self.timezone is None:
+            raise ValueError(f"{self.at!r} has no time zone; give timezone='Europe/Berlin', or use replace(tzinfo=...)")
+
     @classmethod
     def after(cls, time: float | timedelta) -> Self:
-        """Whole seconds, or a timedelta of whole seconds, counted from when the node takes the job."""
-        return cls(delay_sec=_whole_seconds(time))
+        """Seconds or a timedelta, of whole milliseconds, counted from when the node takes the job."""
+        seconds = time.total_seconds() if isinstance(time, timedelta) else time
+        milliseconds = round(seconds * 1000)
+        if milliseconds < 0 or abs(seconds * 1000 - milliseconds) > 1e-6:
+            raise ValueError(f"{time!r}: a delay counts whole milliseconds, not below 0")
+        if milliseconds % 1000 == 0:
+            return cls(delay_sec=milliseconds // 1000)
+        return cls(delay_ms=milliseconds)
+
+    @classmethod
+    def immediately(cls) -> Self:
+        """As soon as the node has stored the job."""
+        return cls(delay_sec=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +195,7 @@ class RetryPolicy:
     """`max_attempts` counts the first try.
 
     Delay before try n+1: base (FIXED) or base x 2^(n-1) (EXPONENTIAL), at most max, times 1 +- jitter (a fraction 0..1).
+    No attempt begins later than `max_elapsed_sec` after the first one.
     """
 
     max_attempts: int = 3
@@ -181,6 +203,7 @@ class RetryPolicy:
     base_delay_sec: float = 10.0
     max_delay_sec: float = 3600.0
     jitter: float = 0.2
+    max_elapsed_sec: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,10 +240,11 @@ class Hooks:
 class JobSpec:
     """A whole job.
 
-    `name`: 1..128 of letters, digits, `. _ - /`, unique per tenant. `timeout_sec` is per attempt. A job that is not
-    `idempotent` waits for a person after a lost executor. `executor_selector` is the pool's name. Without an `action` it calls
-    the handler named like the job. `secret_params` are stored encrypted and read back as `***`. `priority`: 0..1000, higher
-    first. `display_name`, `description`, `owner` and `annotations` are texts for people, in any language.
+    `name`: 1..128 of letters, digits, `. _ - /`, unique per tenant. `timeout_sec` is per attempt, `max_runtime_sec` is over
+    all attempts of a run with the waits between them. A job that is not `idempotent` waits for a person after a lost executor.
+    `executor_selector` is the pool's name. Without an `action` it calls the handler named like the job. `secret_params` are
+    stored encrypted and read back as `***`. `priority`: 0..1000, higher first. `display_name`, `description`, `owner` and
+    `annotations` are texts for people, in any language.
     """
 
     name: str
@@ -244,3 +268,4 @@ class JobSpec:
     description: str | None = None
     owner: str | None = None
     annotations: dict[str, str] | None = None
+    max_runtime_sec: int | None = None

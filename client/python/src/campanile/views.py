@@ -192,6 +192,7 @@ class Run:
     dag_run_id: int | None = None
     dag_node: int | None = None
     backfill_id: int | None = None
+    priority: int | None = None
 
 
 @dataclass(frozen=True)
@@ -423,6 +424,15 @@ class DagEdge:
 
 
 @dataclass(frozen=True)
+class DagPause:
+    """Since when, by whom and why no further node of a DAG run starts."""
+
+    since: datetime
+    by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
 class DagRun:
     """A run of a DAG with its nodes, in the order of the definition of this `version`."""
 
@@ -437,6 +447,7 @@ class DagRun:
     nodes: list[DagNode] = field(default_factory=list)
     edges: list[DagEdge] = field(default_factory=list)
     drawing: str | None = None
+    paused: DagPause | None = None
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,10 @@ pub fn story() -> Story {
     }
 
     let once = Trigger::Once {
-        at: Some(Timestamp(T0 + 30_123)),
+        at: Some(Timestamp(T0 + 30_123).into()),
         delay_sec: None,
+        delay_ms: None,
+        timezone: None,
         misfire_policy: MisfirePolicy::Skip,
         misfire_threshold_sec: 5,
     };

@@ -119,6 +119,7 @@ impl World {
             base_delay_sec: 1.0,
             max_delay_sec: 5.0,
             jitter: 0.2,
+            max_elapsed_sec: None,
         };
         change(&mut spec);
         self.call(Verb::Create, -1000, CallerLine { spec: Some(spec), ..Self::line(id) });
@@ -225,6 +226,7 @@ impl World {
             backfill: None,
             budget: None,
             compensated: false,
+            priority: None,
         };
         self.runs.push(RunView::from(&record));
         self.next_run

@@ -52,7 +52,9 @@ pub(super) fn start(
         credential: credential.cloned(),
         at_ms: draft.ctx.now_ms,
     });
-    let (def, record) = (&draft.job.def, &draft.job.run(run).expect("started above").record);
+    let open = draft.job.run(run).expect("started above");
+    let timeout_sec = draft.job.attempt_seconds(open, draft.ctx.now_ms);
+    let (def, record) = (&draft.job.def, &open.record);
     let assignment = Box::new(Assignment {
         run,
         job: draft.job.id,
@@ -68,7 +70,7 @@ pub(super) fn start(
         credit_stamp_ms,
         source: record.source,
         logical_time: record.logical_ms.map(Timestamp),
-        timeout_sec: record.timeout_sec.unwrap_or(def.timeout_sec),
+        timeout_sec,
         on_lost_contact: def.on_lost_contact,
         action: def.resolved_action(),
         params: merged_params(&def.params, record.params.as_ref()),

@@ -1,7 +1,7 @@
 //! Decides what follows when time has passed: every due instant up to now gets exactly one outcome, retries become due,
 //! and timeouts are noticed.
 
-use super::{Draft, lane, stop};
+use super::{Draft, finish, lane, stop};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
 use crate::{
@@ -73,6 +73,17 @@ fn runs_due(draft: &mut Draft<'_>) {
     super::mutations::lose_at_once(draft);
     let now = draft.ctx.now_ms;
     let job = draft.job.id;
+    let over: Vec<RunId> = draft
+        .job
+        .hot
+        .runs
+        .iter()
+        .filter(|open| draft.job.limit_of_waiting(open).is_some_and(|limit| limit.last_start_ms < now))
+        .map(OpenRun::id)
+        .collect();
+    for run in over {
+        finish::out_of_time(draft, run);
+    }
     let retries: Vec<RunId> =
         draft.job.hot.runs.iter().filter(|r| r.retry_at_ms.is_some_and(|at| at <= now)).map(|r| r.id()).collect();
     for run in retries {
@@ -90,7 +101,7 @@ fn runs_due(draft: &mut Draft<'_>) {
         .runs
         .iter()
         .filter(|r| r.has_body() && r.stopping.is_none())
-        .filter(|r| r.attempt().is_some_and(|a| draft.job.attempt_deadline(&r.record, a) <= now))
+        .filter(|r| r.attempt().is_some_and(|a| draft.job.attempt_deadline(r, a) <= now))
         .map(|r| r.id())
         .collect();
     for run in overdue {

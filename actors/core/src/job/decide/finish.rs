@@ -4,8 +4,10 @@
 use super::{
     super::{
         effect::{Effect, Reply},
+        rules::{Rule, kept},
         state::OpenRun,
         table::{Step, run_after},
+        time_limit::TimeLimit,
     },
     Draft, lane, message,
 };
@@ -177,7 +179,13 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: Run
     let Some(open) = draft.job.run(ended.run) else { return };
     // The attempt at hand counts too: it is in the record as RUNNING.
     let tried = open.counted_attempts();
-    if let Some(message) = uncounted(draft, open, ended, attempt) {
+    let free = uncounted(draft, open, ended, attempt);
+    let is_at_once = free.is_some() || attempt == AttemptState::Lost;
+    let limit = over_by_then(draft, ended.run, is_at_once, tried);
+    let is_free = free.is_some();
+    if let Some(message) = free
+        && limit.is_none()
+    {
         // Another executor can go on at once, as a refused attempt does.
         let ended = Ended { error_message: Some(message), ..ended.clone() };
         return go_on_uncounted(draft, &ended, attempt);
@@ -186,6 +194,14 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: Run
     let spent = tried >= budget || permanent(ended);
     // Whether a lost body did its work nobody knows: a person says so, however many attempts are left.
     let ask = draft.job.def.not_idempotent;
+    if let Some(limit) = limit
+        && (is_free || !spent)
+        && !(ask && attempt == AttemptState::Lost)
+    {
+        let message = limit.told(ended.error_message.as_deref(), ERROR_MESSAGE_BYTES);
+        let ended = Ended { error_message: Some(message), ..ended.clone() };
+        return end(draft, &ended, attempt, last);
+    }
     #[cfg(feature = "faults")]
     let spent =
         (spent && !(faults::active(Mutation::EndlessRetry) && tried < budget + 2)) || faults::active(Mutation::NoRetry);
@@ -205,6 +221,31 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: Run
         let at = if faults::active(Mutation::NoBackoff) { draft.ctx.now_ms } else { at };
         go_on(draft, ended, attempt, Next::RetryAt(at));
     }
+}
+
+/// The limit in time after which the next attempt would begin.
+fn over_by_then(draft: &Draft<'_>, run: RunId, is_at_once: bool, tried: u32) -> Option<TimeLimit> {
+    let (job, now) = (&draft.job, draft.ctx.now_ms);
+    // What a person decides about has no delay either.
+    let begins = if is_at_once || job.def.not_idempotent { now } else { now + retry::delay_ms(&job.def, run, tried) };
+    let limit = job.time_limit(job.run(run)?)?;
+    (limit.last_start_ms < begins && kept(Rule::RetriesEndInTime)).then_some(limit)
+}
+
+/// The time of a run is over while it waits for its next attempt.
+pub(super) fn out_of_time(draft: &mut Draft<'_>, run: RunId) {
+    let Some(open) = draft.job.run(run) else { return };
+    let Some(limit) = draft.job.limit_of_waiting(open) else { return };
+    let mut record = RunRecord::clone(&open.record);
+    if record.state == RunState::Queued {
+        let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
+        draft.dequeue(run, tenant, pool);
+    }
+    if let Some(last) = record.attempts.last_mut() {
+        last.error_message = Some(limit.told(last.error_message.as_deref(), ERROR_MESSAGE_BYTES));
+    }
+    let dead_letter = !draft.job.def.no_dead_letter;
+    close(draft, record, RunState::Timeout, dead_letter);
 }
 
 /// Only a body that failed by itself knows that the next one would too: one that was stopped or lost may well succeed.

@@ -16,7 +16,10 @@ use crate::{
 use campanile_schema::{
     error::ErrorCode,
     event::Event,
-    graph::state::{NodeState, StopCause},
+    graph::{
+        change::GraphPause,
+        state::{NodeState, StopCause},
+    },
     ids::{BackfillId, RunId},
     peer::shard::GraphAction,
     record::{RunRecord, RunState},
@@ -90,7 +93,7 @@ pub(super) fn step(draft: &mut Draft<'_>, run: RunId, command: &GraphCommand) ->
     Ok(Reply::Done)
 }
 
-/// Retries and marks of a person. A run that has ended goes on with the graph that it had; it stays in its lane, and no backfill counts it.
+/// Retries, marks and pauses of a person. A run that has ended goes on with the graph that it had; it stays in its lane, and no backfill counts it.
 pub(super) fn change(
     draft: &mut Draft<'_>,
     run: RunId,
@@ -114,7 +117,7 @@ pub(super) fn change_counted(
     action: &GraphAction,
 ) -> Result<Reply, Rejection> {
     if let Some(open) = draft.job.graphs.get(&run) {
-        let command = command_of(&open.run, action)?;
+        let command = command_of(&open.run, action, draft.ctx.now_ms)?;
         step(draft, run, &command)?;
         return Ok(draft.ended(run).map_or_else(|| draft.run_reply(run), |record| Reply::Final(Box::new(record))));
     }
@@ -126,6 +129,10 @@ pub(super) fn change_counted(
         };
         return Err(Rejection::new(ErrorCode::IllegalState, why));
     };
+    if matches!(action, GraphAction::Pause { .. } | GraphAction::Resume { .. }) {
+        let why = format!("the DAG run is {}; only one that has not ended is paused or resumed", record.state);
+        return Err(Rejection::new(ErrorCode::IllegalState, why));
+    }
     may_start(draft)?;
     has_room(draft)?;
     if draft.job.holds_newcomer(record.is_back()) {
@@ -137,7 +144,7 @@ pub(super) fn change_counted(
     }
     let open = taken_up(&draft.job, ended, draft.ctx.now_ms)?;
     let mut state = GraphRun::clone(&open.run);
-    let decision = state.step(&command_of(&open.run, action)?)?;
+    let decision = state.step(&command_of(&open.run, action, draft.ctx.now_ms)?)?;
     if decision.changes.is_empty() {
         return Ok(Reply::Final(Box::new(record.clone())));
     }
@@ -151,7 +158,7 @@ pub(super) fn change_counted(
     Ok(draft.ended(run).map_or_else(|| draft.run_reply(run), |record| Reply::Final(Box::new(record))))
 }
 
-fn command_of(run: &GraphRun, action: &GraphAction) -> Result<GraphCommand, Rejection> {
+fn command_of(run: &GraphRun, action: &GraphAction, now_ms: i64) -> Result<GraphCommand, Rejection> {
     let place = |id: &String| {
         let unknown = || {
             let id = shortened(id);
@@ -182,6 +189,10 @@ fn command_of(run: &GraphRun, action: &GraphAction) -> Result<GraphCommand, Reje
             let (by, reason) = (by.clone(), reason.clone());
             GraphCommand::Mark { node: place(node)?, state: *state, by, reason }
         }
+        GraphAction::Pause { by, reason } => {
+            GraphCommand::Pause(GraphPause { at_ms: now_ms, by: by.clone(), reason: reason.clone() })
+        }
+        GraphAction::Resume { by, reason } => GraphCommand::Resume { by: by.clone(), reason: reason.clone() },
     })
 }
 

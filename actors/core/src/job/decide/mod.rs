@@ -13,6 +13,7 @@ mod message;
 #[cfg(feature = "faults")]
 mod mutations;
 mod node;
+mod priority;
 mod reopen;
 mod restore;
 mod stop;
@@ -254,6 +255,7 @@ fn decide_said(
         Command::Reopen { record, redrive, reason, force } => {
             reopen::reopen(&mut draft, record, *redrive, *force, reason)?
         }
+        Command::Prioritize { run, priority } => priority::change(&mut draft, *run, *priority)?,
         Command::Discard { record } => reopen::discard(&mut draft, record)?,
         Command::Restored { skip } => restore::restored(&mut draft, *skip)?,
     };

@@ -86,6 +86,17 @@ pub fn expect(reference: &mut Reference, command: &GraphCommand, graph: &Graph) 
                 return None;
             }
         }
+        GraphCommand::Pause(_) => {
+            if !reference.pause() {
+                return None;
+            }
+        }
+        GraphCommand::Resume { .. } => {
+            if reference.finished.is_some() {
+                return None;
+            }
+            reference.paused = false;
+        }
     }
     let (stopped, running) = (reference.failed_fast, reference.running());
     let (starts, wake) = reference.go_on(limits::GRAPH_STARTS);
@@ -132,9 +143,9 @@ pub fn states(run: &GraphRun, reference: &Reference) -> Result<(), Violation> {
         }
     }
     let stops = [StopCause::Cancel, StopCause::Timeout, StopCause::FailFast].map(|cause| run.is_stopped_by(cause));
-    let is = (run.state(), run.generation(), stops);
+    let is = (run.state(), run.generation(), run.paused().is_some(), stops);
     let stops = [reference.canceled, reference.timed_out, reference.failed_fast];
-    let should = (reference.finished.unwrap_or(RunState::Running), reference.generation, stops);
+    let should = (reference.finished.unwrap_or(RunState::Running), reference.generation, reference.paused, stops);
     if is != should {
         return Err(Violation::RunDiffers(format!("it is {is:?} and should be {should:?}")));
     }
@@ -154,6 +165,8 @@ pub fn bounds(run: &GraphRun, decision: &GraphDecision) -> Result<(), Violation>
             | GraphChange::Stopped { .. }
             | GraphChange::Reset { .. }
             | GraphChange::Marked { .. }
+            | GraphChange::Paused { .. }
+            | GraphChange::Resumed { .. }
             | GraphChange::Finished { .. } => 0,
         })
         .sum();

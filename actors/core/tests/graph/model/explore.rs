@@ -7,7 +7,7 @@ use super::{
     world::{Tally, World},
 };
 use campanile_core::graph::step::GraphCommand;
-use campanile_schema::graph::state::NodeState;
+use campanile_schema::graph::{change::GraphPause, state::NodeState};
 
 /// Things that happen in one play at most; then all is delivered and every run ends.
 const STEPS: usize = 160;
@@ -81,6 +81,11 @@ fn happen(world: &mut World) -> Result<(), Violation> {
             world.step(&GraphCommand::Mark { node, state, by, reason: Some("by hand".to_owned()) })
         }
         93 => world.give_up(node),
+        96 => {
+            world.tally.count("pause");
+            world.step(&GraphCommand::Pause(GraphPause { at_ms: 7, by, reason: None }))
+        }
+        97 => world.step(&GraphCommand::Resume { by, reason: None }),
         94..=95 => {
             world.run_ahead(node);
             Ok(())
@@ -95,6 +100,8 @@ fn happen(world: &mut World) -> Result<(), Violation> {
 /// Nothing more goes wrong: messages arrive, runs end, and so must the DAG run.
 fn calm(world: &mut World) -> Result<(), Violation> {
     world.restart();
+    // One that nobody resumes would wait for ever, as it must.
+    world.step(&GraphCommand::Resume { by: None, reason: None })?;
     for _ in 0..PATIENCE {
         if world.run.state().is_final() {
             return Ok(());

@@ -40,6 +40,7 @@ fn every_run_does_what_the_reference_does() {
         "late generation",
         "refused",
         "retry of a final run",
+        "pause",
     ] {
         assert!(tally.get(what).is_some_and(|count| *count > 20), "{what} is rare: {tally:?}");
     }

@@ -49,6 +49,7 @@ pub struct Reference {
     pub canceled: bool,
     pub timed_out: bool,
     pub failed_fast: bool,
+    pub paused: bool,
     pub finished: Option<RunState>,
     pub generation: u32,
     clock: u64,
@@ -120,6 +121,7 @@ impl Reference {
             canceled: false,
             timed_out: false,
             failed_fast: false,
+            paused: false,
             finished: None,
             generation: 1,
             clock: 0,
@@ -215,7 +217,7 @@ impl Reference {
         let wake = loop {
             let can = |node: &usize| self.nodes[*node].state == NodeState::Waiting && self.says(*node) == Says::Run;
             let Some(node) = self.order.iter().copied().find(can) else { break false };
-            if self.running().len() >= self.plan.max_parallel {
+            if self.paused || self.running().len() >= self.plan.max_parallel {
                 break false;
             }
             if looked == most {
@@ -236,6 +238,7 @@ impl Reference {
         };
         if self.finished.is_none() && self.nodes.iter().all(|node| node.state.is_final()) {
             self.finished = Some(self.outcome());
+            self.paused = false;
         }
         (started, wake)
     }
@@ -300,6 +303,13 @@ impl Reference {
         }
         self.hold_all();
         running
+    }
+
+    /// False: refused.
+    pub fn pause(&mut self) -> bool {
+        let fits = self.finished.is_none() && !self.stopped();
+        self.paused |= fits;
+        fits
     }
 
     fn wait_again(&mut self, node: usize) {

@@ -362,6 +362,11 @@ class Calls(ABC):
         params = {"runId": run_id, "decision": Decision(decision).value, **_given(reason=reason)}
         return read(Run, await self.call(methods.RUN_CONFIRM.name, params))
 
+    async def run_priority(self, run_id: int, priority: int, *, reason: str | None = None) -> Run:
+        """Gives a run that waits (PENDING, QUEUED, RETRY_WAIT) a priority of its own, 0 to 1000, higher first."""
+        params = {"runId": run_id, "priority": priority, **_given(reason=reason)}
+        return read(Run, await self.call(methods.RUN_PRIORITY.name, params))
+
     async def dag_create(
         self,
         dag_id: str,
@@ -401,6 +406,16 @@ class Calls(ABC):
         """Sets the state of a node without an open run, SUCCESS or SKIPPED; what waits for it goes on."""
         params = {"runId": run_id, "node": node, "state": NodeState(state).value, **_given(reason=reason)}
         return read(Run, await self.call(methods.DAG_MARK.name, params))
+
+    async def dag_pause(self, run_id: int, *, reason: str | None = None) -> Run:
+        """Pauses one run of a DAG: no further node starts, and runs of nodes go on."""
+        params = {"runId": run_id, **_given(reason=reason)}
+        return read(Run, await self.call(methods.DAG_PAUSE.name, params))
+
+    async def dag_resume(self, run_id: int, *, reason: str | None = None) -> Run:
+        """Resumes a paused run of a DAG: nodes start again."""
+        params = {"runId": run_id, **_given(reason=reason)}
+        return read(Run, await self.call(methods.DAG_RESUME.name, params))
 
     async def run_log(
         self,
