@@ -13,6 +13,7 @@ use crate::{
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::ShardId,
+    view::DegradationLevel,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
@@ -33,6 +34,11 @@ pub struct ShardClient {
 }
 
 impl ShardClient {
+    /// Triggers of callers have to wait, while schedules fire.
+    fn refuses_triggers(&self) -> bool {
+        self.projector.degradation.level() >= DegradationLevel::TriggersRefused
+    }
+
     /// Queues are so full that callers must wait.
     fn is_full(&self, shard: ShardId) -> bool {
         self.shards.is_full(shard) || self.journal.is_full() || self.projector.is_full()
@@ -70,7 +76,8 @@ where
 /// Asks a shard of this node: what came from elsewhere is not sent on.
 pub async fn ask_here(client: &ShardClient, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
     let counted = call.is_counted();
-    if counted && client.is_full(shard) {
+    let refused = client.is_full(shard) || call.is_trigger() && client.refuses_triggers();
+    if counted && refused {
         metrics::counter!("campanile_overloaded_total").increment(1);
         return Err(overloaded().into());
     }

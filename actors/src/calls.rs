@@ -220,6 +220,14 @@ impl ShardCall {
 }
 
 impl ShardCall {
+    /// Whether a caller wants a run now.
+    pub fn is_trigger(&self) -> bool {
+        match self {
+            Self::Audited { call, .. } => call.is_trigger(),
+            call => matches!(call, Self::Trigger { .. }),
+        }
+    }
+
     /// Whether a node may have carried the call out and died before it answered. Results of attempts are sent again in any case.
     fn changes(&self) -> bool {
         let of_all = |call: &Self| {

@@ -65,7 +65,7 @@ fn definition() -> StoredJob {
 }
 
 fn counts() -> Counts {
-    Counts { jobs: 12, running: 3, waiting: 400, wanted: 403 }
+    Counts { jobs: 12, running: 3, waiting: 400, wanted: 403, breaker: 0 }
 }
 
 fn claimant() -> Arc<Claimant> {
@@ -244,6 +244,7 @@ fn graph() -> GraphRecord {
         marks: Vec::new(),
         results: Vec::new(),
         failures: Vec::new(),
+        paused: None,
     };
     GraphRecord { version: 2, print: 1 << 60, graph: None, state }
 }

@@ -88,7 +88,7 @@ mod tests {
             known.note(
                 "t",
                 SessionId(n as u64),
-                Counts { jobs: 2, running: 0, waiting: *waiting, wanted: *waiting },
+                Counts { jobs: 2, waiting: *waiting, wanted: *waiting, ..Counts::default() },
                 0,
             );
         }
@@ -118,7 +118,8 @@ mod tests {
         let mut known = session_counts(&[9, 9, 19]);
         let parts: Vec<f64> = (0..3).map(|n| known.rate("t", SessionId(n), 80.0)).collect();
         assert_eq!(parts, [20.0, 20.0, 40.0]);
-        assert_eq!(known.total("t", Some(SessionId(2))), Counts { jobs: 4, running: 0, waiting: 18, wanted: 18 });
+        let both = Counts { jobs: 4, waiting: 18, wanted: 18, ..Counts::default() };
+        assert_eq!(known.total("t", Some(SessionId(2))), both);
         known.note("t", SessionId(0), Counts::default(), REPORT_COUNTS_MS);
         known.forget(REPORT_COUNTS_MS + 1);
         assert_eq!(known.rate("t", SessionId(0), 80.0), 80.0);

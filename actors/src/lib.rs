@@ -17,6 +17,7 @@ mod chunks;
 pub mod cluster;
 pub mod cluster_events;
 pub mod cluster_query;
+mod degradation;
 pub mod delivery_window;
 pub mod disk_pressure;
 mod disk_space;

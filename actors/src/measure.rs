@@ -21,6 +21,7 @@ use campanile_schema::{
     event::{Outcome, SkipReason},
     record::RunState,
     stored::backfill::BackfillState,
+    view::DegradationLevel,
 };
 pub(crate) use decision::{decision, hot, retries};
 use std::sync::LazyLock;
@@ -127,6 +128,9 @@ pub fn table() -> Vec<Metric> {
     counter!("campanile_projected_rows_total", "Rows written to the read model");
     counter!("campanile_hooks_total", "Hooks of ended runs, by outcome: started, refused, undelivered, dropped", by "outcome");
     gauge!("campanile_outbox_messages", "Messages between jobs that are not settled");
+    counter!("campanile_target_breaker_opened_total", "Times that the breaker of a target opened on this node");
+    gauge!("campanile_degradation_level", "What the node does without, 0 = nothing, to 4");
+    counter!("campanile_degradations_total", "Times that the node entered a level of degradation", by "level");
     gauge!("campanile_backfills_open", "Backfills and replays that have not ended, paused ones included");
     counter!("campanile_backfill_runs_total", "Runs that backfills and replays made");
     counter!("campanile_backfills_ended_total", "Backfills and replays that have ended", by "state");
@@ -257,6 +261,8 @@ pub fn describe() {
     at_zero("campanile_hooks_total", "outcome", HOOK_OUTCOMES);
     let ended = [BackfillState::Canceled, BackfillState::Done];
     at_zero("campanile_backfills_ended_total", "state", ended.map(BackfillState::as_str));
+    let levels = DegradationLevel::ALL.iter().filter(|level| **level > DegradationLevel::Normal);
+    at_zero("campanile_degradations_total", "level", levels.map(|level| level.as_str()));
     // Until it hears of others a node is the only member that it knows.
     metrics::gauge!("campanile_members").set(1.0);
 }

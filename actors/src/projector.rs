@@ -4,25 +4,29 @@
 //! It may lag by a limited time; shards keep what it has not shown yet.
 
 use crate::{
+    degradation::Degradation,
     messages::{ShardMsg, ToProject},
     shutdown,
 };
+use campanile_core::job::HeldTimes;
 use campanile_ports::{Position, StoreError, ViewBatch, Views, log_once::LogOnce, rows::add_rows};
-use campanile_schema::{frame::Frame, ids::ShardId, limits};
+use campanile_schema::{frame::Frame, ids::ShardId, limits, view::DegradationLevel};
 use hashbrown::HashMap;
 use parking_lot::{Condvar, Mutex};
 use ractor::ActorRef;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 use tokio::sync::{mpsc, watch};
 
-/// Events from which no further batch of the journal is taken into one of the read model.
+/// Events from which no further batch of the journal is taken into one of the read model, while the node keeps up.
 const BATCH_EVENTS: usize = 8_192;
+/// So many times as many are taken when the read model is stretched: a large batch costs less for each row, and is shown later.
+const STRETCH: usize = 4;
 
 /// Before rows that could not be written are written again.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
@@ -46,6 +50,11 @@ pub struct ProjectorHandle {
     handed: Arc<AtomicU64>,
     shown: watch::Receiver<u64>,
     flush_request: Arc<FlushRequest>,
+    /// Whether due instants ever had to wait, and when.
+    /// What the node does without while it cannot keep up.
+    pub degradation: Arc<Degradation>,
+    has_held: Arc<AtomicBool>,
+    held: Arc<Mutex<Arc<HeldTimes>>>,
 }
 
 /// When the oldest batch was handed over that is not shown yet. The thread notes it, once for many batches.
@@ -107,7 +116,9 @@ impl ProjectorHandle {
         let waiting = Arc::new(AtomicI64::new(0));
         let (show, shown) = watch::channel(0);
         let flush_request = Arc::<FlushRequest>::default();
-        let gathering = Gathering { time: gather, flush_request: flush_request.clone() };
+        let degradation = Arc::<Degradation>::default();
+        let gathering =
+            Gathering { time: gather, flush_request: flush_request.clone(), degradation: degradation.clone() };
         let oldest = Arc::new(OldestUnshown::new());
         let most = Arc::new(AtomicI64::new(limits::PROJECTOR_QUEUE_EVENTS as i64));
         let handle = Self {
@@ -118,6 +129,9 @@ impl ProjectorHandle {
             handed: Arc::default(),
             shown,
             flush_request,
+            degradation,
+            has_held: Arc::default(),
+            held: Arc::default(),
         };
         shutdown::thread("projector", failures, move || {
             run(&receiver, &*views, waiting, &oldest, &show, &gathering, on_failure)
@@ -141,6 +155,19 @@ impl ProjectorHandle {
         let wait = Duration::from_millis(limits::SHOWN_WAIT_MS);
         let _ = tokio::time::timeout(wait, shown.wait_for(|shown| *shown >= handed)).await;
     }
+    /// Whether due instants have to wait, and when they had to.
+    pub fn holds(&self, now_ms: i64) -> (bool, Option<Arc<HeldTimes>>) {
+        let holds = self.is_full();
+        if !holds && !self.has_held.load(Ordering::Relaxed) {
+            return (false, None);
+        }
+        self.has_held.store(true, Ordering::Relaxed);
+        let mut held = self.held.lock();
+        if held.differs(holds) {
+            Arc::make_mut(&mut held).look(holds, now_ms);
+        }
+        (holds, Some(held.clone()))
+    }
     pub fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > self.most.load(Ordering::Relaxed)
     }
@@ -148,6 +175,12 @@ impl ProjectorHandle {
     #[cfg(feature = "faults")]
     pub fn full_above(&self, events: i64) {
         self.most.store(events, Ordering::Relaxed);
+    }
+    /// The backlog looks how large it is.
+    pub fn look_at_backlog(&self) {
+        let most = self.most.load(Ordering::Relaxed).max(1);
+        let percent = self.waiting.load(Ordering::Relaxed).max(0) * 100 / most;
+        self.degradation.look(percent.unsigned_abs());
     }
     pub fn lag_events(&self) -> i64 {
         self.waiting.load(Ordering::Relaxed)
@@ -166,6 +199,18 @@ fn events(frames: &[(Arc<Frame>, ActorRef<ShardMsg>)]) -> usize {
 struct Gathering {
     time: Duration,
     flush_request: Arc<FlushRequest>,
+    degradation: Arc<Degradation>,
+}
+
+impl Gathering {
+    /// Events from which no further batch of the journal is taken into one of the read model.
+    fn batch_events(&self) -> usize {
+        if self.degradation.level() >= DegradationLevel::ReadModelStretched {
+            BATCH_EVENTS * STRETCH
+        } else {
+            BATCH_EVENTS
+        }
+    }
 }
 
 fn run(
@@ -191,7 +236,8 @@ fn run(
         let mut taken = events(&frames);
         // Journal batches are taken whole: the position must cover all that it names.
         let mut position = first.position;
-        while taken < BATCH_EVENTS
+        let most = gathering.batch_events();
+        while taken < most
             && let Ok((_, next)) = receiver.try_recv()
         {
             taken += events(&next.frames);

@@ -202,6 +202,7 @@ pub(crate) struct Ticker {
     waiting_results: Arc<WaitingResults>,
     pool: Arc<PoolHandle>,
     health: Arc<Health>,
+    projector: ProjectorHandle,
 }
 
 impl Ticker {
@@ -212,6 +213,7 @@ impl Ticker {
             waiting_results: handles.waiting_results.clone(),
             pool: handles.pool.clone(),
             health: handles.health.clone(),
+            projector: handles.client.projector.clone(),
         }
     }
 
@@ -247,6 +249,7 @@ impl Ticker {
                 self.shards.send(shard, ShardMsg::Finish(results));
             }
             if ticks.is_multiple_of(QUOTA_TICKS) {
+                self.projector.look_at_backlog();
                 self.pool.tick_quotas();
             }
             if ticks.is_multiple_of(POOL_TICKS) {

@@ -5,14 +5,14 @@ use crate::{lending::Counts, measure::shares::Levels};
 use campanile_schema::{
     ids::{ShardId, shard_of_slot, slot_of},
     limits,
-    stored::TenantRecord,
+    stored::{TenantRecord, target_of},
     text::Text,
 };
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering},
 };
 
 /// Live counts and limits of a tenant, shared by shards (admission), its quota actor and the pool.
@@ -31,6 +31,8 @@ pub struct TenantGauge {
     pub max_waiting: AtomicU64,
     pub max_running: AtomicU64,
     pub paused: AtomicBool,
+    /// Of a target: the number of the state of its breaker.
+    pub breaker: AtomicU8,
 }
 
 impl TenantGauge {
@@ -101,13 +103,15 @@ impl TenantGauges {
             running: count(&gauge.running),
             waiting: count(&gauge.waiting),
             wanted: 0,
+            breaker: gauge.breaker.load(Ordering::Relaxed),
         })
     }
 
     /// What this node has of each tenant, and the tenants' limits, for the metrics.
     pub fn levels(&self) -> Vec<(Text, u64, Levels)> {
         let gauges = self.gauges.read();
-        let levels = gauges.iter().map(|(name, gauge)| {
+        let tenants = gauges.iter().filter(|(name, _)| target_of(name).is_none());
+        let levels = tenants.map(|(name, gauge)| {
             let count = |n: &AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
             // 0 = there is no limit.
             let limit = |n: &AtomicU64| Some(n.load(Ordering::Relaxed)).filter(|n| *n > 0).map(|n| n as f64);
@@ -125,6 +129,7 @@ impl TenantGauges {
         levels.collect()
     }
 
+    /// Names of tenants, and keys of targets.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.gauges.read().keys().cloned().collect();
         names.sort_unstable();

@@ -139,12 +139,15 @@ pub struct JobSpec {
     /// Texts for people and programs: at most 64, each of at most 4 KiB.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
+    /// The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }
 
 crate::redacted_debug!(JobSpec {
     name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, max_runtime_sec, idempotent, on_lost_contact,
     dead_letter, executor_selector, action, params, labels, priority, resources, hooks, display_name, description, owner,
-    annotations,
+    annotations, target,
 } hides { secret_params });
 
 fn default_tenant() -> String {
@@ -452,6 +455,7 @@ impl JobSpec {
             description: None,
             owner: None,
             annotations: BTreeMap::new(),
+            target: None,
         }
     }
 

@@ -9,6 +9,7 @@ mod graph;
 mod imports;
 mod lists;
 mod outbox;
+mod targets;
 
 pub use audit::*;
 pub use backfill::*;
@@ -18,6 +19,7 @@ pub use graph::*;
 pub use imports::*;
 pub use lists::*;
 pub use outbox::*;
+pub use targets::*;
 
 /// Longest name of a job, characters.
 pub const NAME_CHARS: usize = 128;

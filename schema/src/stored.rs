@@ -12,9 +12,11 @@ mod limits;
 pub mod outbox;
 pub mod rows;
 pub mod snapshot;
+mod targets;
 
 pub use hooks::{OtherHooks, StoredHook};
 pub use limits::StoredLimits;
+pub use targets::{TargetTerms, target_key, target_of};
 
 use crate::{
     graph::StoredGraph,
@@ -74,6 +76,9 @@ pub struct TenantRecord {
     pub max_queued_runs: u32,
     #[serde(rename = "v", default)]
     pub version: u64,
+    /// Of a target, whose limits are kept like those of a tenant. `tenant` is its key then ([`target_key`]). Event format 2.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<TargetTerms>,
 }
 
 /// Schedule of a stored job, resolved: ONCE has its instant, FIXED_RATE its anchor, CRON its dialect.
@@ -194,6 +199,9 @@ pub struct StoredJob {
     /// ... and no body runs longer.
     #[serde(rename = "rt", default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_sec: Option<u64>,
+    /// The named downstream that bodies call. Event format 2.
+    #[serde(rename = "tg", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Text>,
 }
 
 /// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
@@ -326,8 +334,7 @@ impl StoredJob {
         };
         // An empty text is as good as none.
         let given = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(Text::from);
-        let retry = &spec.retry_policy;
-        let resources = &spec.resources;
+        let (retry, resources) = (&spec.retry_policy, &spec.resources);
         Self {
             name: spec.name.as_str().into(),
             tenant: spec.tenant_id.as_str().into(),
@@ -367,6 +374,7 @@ impl StoredJob {
             annotations: Labels::from(&spec.annotations),
             max_elapsed_sec: retry.max_elapsed_sec,
             max_runtime_sec: spec.max_runtime_sec,
+            target: given(&spec.target),
         }
     }
 
@@ -459,6 +467,7 @@ impl StoredJob {
             description: self.description.as_ref().map(ToString::to_string),
             owner: self.owner.as_ref().map(ToString::to_string),
             annotations: self.annotations.to_map(),
+            target: self.target.as_ref().map(ToString::to_string),
         }
     }
 

@@ -3,12 +3,14 @@
 
 pub mod backfill;
 pub mod dag;
+mod degradation;
 pub mod explain;
 mod log;
 pub mod outbox;
 mod preview;
 pub mod runs;
 mod session;
+pub mod targets;
 pub mod versions;
 
 use crate::{
@@ -24,6 +26,8 @@ pub use crate::{
     executor_view::{ExecutorAtNode, ExecutorState, ExecutorView},
     replace::ReplaceBody,
 };
+pub use degradation::DegradationLevel;
+use degradation::is_normal;
 pub use log::{LogBody, LogLevel, LogView};
 use outbox::FailedHookView;
 pub use preview::{Preview, PreviewBody};
@@ -442,6 +446,9 @@ pub struct NodeView {
     pub open_runs: u64,
     pub executors: u64,
     pub now: Timestamp,
+    /// What this node does without, because it cannot keep up. Absent: NORMAL.
+    #[serde(default, skip_serializing_if = "is_normal")]
+    pub degradation: DegradationLevel,
     /// The directory of files that this node keeps jobs by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesView>,

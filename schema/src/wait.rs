@@ -31,6 +31,14 @@ codes! {
         Starting = "STARTING",
         TenantConcurrency = "TENANT_CONCURRENCY",
         TenantRate = "TENANT_RATE",
+        /// The breaker of the job's target is open.
+        TargetBreakerOpen = "TARGET_BREAKER_OPEN",
+        /// The job's target comes back after an outage.
+        TargetRecovering = "TARGET_RECOVERING",
+        /// A retry: too few first attempts at the job's target have paid for it.
+        TargetRetryBudget = "TARGET_RETRY_BUDGET",
+        TargetConcurrency = "TARGET_CONCURRENCY",
+        TargetRate = "TARGET_RATE",
         /// No executor of the pool is connected.
         NoExecutor = "NO_EXECUTOR",
         /// Executors of the pool are connected, but none can carry the action out.
@@ -44,6 +52,8 @@ codes! {
         DagPaused = "DAG_PAUSED",
         /// Of a backfill: it leaves room for live runs.
         BackfillYields = "BACKFILL_YIELDS",
+        /// The node cannot keep up, and does without runs like this one.
+        NodeDegraded = "NODE_DEGRADED",
         WaitingForRetry = "WAITING_FOR_RETRY",
         NeedsConfirmation = "NEEDS_CONFIRMATION",
         SuspectedLost = "SUSPECTED_LOST",

@@ -28,6 +28,7 @@ use campanile_schema::{
     },
     record::{RunState, Source},
     stored::{
+        TargetTerms,
         archive::{BatchOf, ChunkOf, DayHead, EndOf, Head, LogOf, Record, SnapshotOf, Totals},
         clock::Saved,
         directory::{Directory, Starts},
@@ -65,7 +66,7 @@ fn array<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 fn counts() -> Counts {
-    Counts { jobs: 12, running: 3, waiting: 400, wanted: 403 }
+    Counts { jobs: 12, running: 3, waiting: 400, wanted: 403, breaker: 0 }
 }
 
 fn lending(forms: &mut Forms) {
@@ -81,7 +82,10 @@ fn lending(forms: &mut Forms) {
     forms.enumeration("loan::Wish", Coding::named(), wish, wishes());
     let request = || Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
     forms.samples("loan::Request", Coding::named(), [("every field", request())]);
-    forms.samples("lending::Counts", Coding::named(), [("every field", counts()), ("none", Counts::default())]);
+    let of_target = Counts { jobs: 0, breaker: 2, ..counts() };
+    let all = [("every field", counts()), ("none", Counts::default()), ("of a target", of_target)];
+    forms.samples("lending::Counts", Coding::named(), all);
+    forms.samples("targets::TargetTerms", Coding::named(), [("every field", TargetTerms::default())]);
     let report = |request| TenantReport { tenant: "finance".to_owned(), counts: counts(), request };
     let reports = [("every field", report(Some(request()))), ("nothing new", report(None))];
     forms.samples("lending::TenantReport", Coding::named(), reports);
@@ -221,6 +225,7 @@ fn changes(forms: &mut Forms) {
 
 fn node() -> NodeView {
     NodeView {
+        degradation: campanile_schema::view::DegradationLevel::Normal,
         version: "0.1.0".to_owned(),
         cluster_id: 5,
         shards: 256,

@@ -6,8 +6,9 @@ use campanile_schema::{
     audit::AuditView,
     ids::RunId,
     job::JobStatus,
+    stored::target_of,
     time::Timestamp,
-    view::{LedgerEntryView, RunView},
+    view::{LedgerEntryView, RunView, targets::TargetBody},
 };
 use campanile_store::archive::reader::ArchiveReader;
 use serde_json::{Value, json};
@@ -25,6 +26,11 @@ pub fn lines<R: Read>(reader: ArchiveReader<R>, out: &mut dyn Write) -> Result<(
     let image = Image::read(reader, &mut lines)?;
     for shard in &image.shards {
         for tenant in shard.state().tenants.values() {
+            if let Some((of, target)) = target_of(&tenant.tenant) {
+                let settings = TargetBody::of(tenant);
+                lines.line(&json!({"kind": "target", "tenantId": of, "target": target, "settings": settings}))?;
+                continue;
+            }
             lines.line(&json!({"kind": "tenant", "tenantId": tenant.tenant, "limits": {
                 "maxConcurrentRuns": tenant.max_concurrent_runs, "maxTriggersPerSec": tenant.max_triggers_per_sec,
                 "maxJobs": tenant.max_jobs, "maxQueuedRuns": tenant.max_queued_runs,

@@ -2,7 +2,7 @@
 
 use super::image::Image;
 use campanile_ports::StoreError;
-use campanile_schema::{ids::ClusterId, job::JobStatus, time::Timestamp};
+use campanile_schema::{ids::ClusterId, job::JobStatus, stored::target_of, time::Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -38,7 +38,7 @@ impl Report {
         let mut open_runs = BTreeMap::new();
         let mut secret_keys = BTreeSet::new();
         for shard in &image.shards {
-            tenants += shard.state().tenants.len() as u64;
+            tenants += shard.state().tenants.keys().filter(|name| target_of(name).is_none()).count() as u64;
             for job in shard.jobs() {
                 let job = job?;
                 jobs += u64::from(job.hot.status != JobStatus::Deleted);

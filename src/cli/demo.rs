@@ -93,8 +93,6 @@ pub(super) async fn create(operations: &Operations, caller: &Caller) -> Result<S
     Ok(names.join(", "))
 }
 
-use serde::Deserialize;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -101,6 +101,9 @@ pub(super) struct JobFlags {
     /// 0 to 1000, higher first
     #[arg(long)]
     priority: Option<u16>,
+    /// The named system that bodies call, which has limits, a breaker and a budget of retries
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
     #[command(flatten)]
     hooks: HookFlags,
     /// The name that people read, in any language
@@ -146,6 +149,7 @@ impl JobFlags {
         set("retryPolicy", (!retry.is_empty()).then_some(Value::Object(retry)));
         set("maxRuntimeSec", self.max_runtime.map(Value::from));
         set("priority", self.priority.map(Value::from));
+        set("target", self.target.map(Value::from));
         set("hooks", self.hooks.value());
         set("displayName", self.display_name.map(Value::from));
         set("description", self.description.map(Value::from));

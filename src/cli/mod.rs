@@ -60,6 +60,7 @@ mod store_migrate;
 mod store_restore;
 mod system;
 mod tail;
+mod target;
 mod tenant;
 mod top;
 mod traces;
@@ -138,6 +139,9 @@ enum Command {
     /// Tenants: limits and pauses
     #[command(subcommand)]
     Tenant(tenant::Command),
+    /// Targets, named systems that bodies call: limits, breaker and retries
+    #[command(subcommand)]
+    Target(target::Command),
     /// The node, its executors and pools, and the pause of everything
     #[command(subcommand)]
     System(system::Command),
@@ -260,6 +264,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
         Command::Outbox(command) => outbox::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),
+        Command::Target(command) => target::run(command, &remote()?, format),
         Command::System(command) => system::run(command, &remote()?, format),
         Command::Audit(command) => audit::run(command, &remote()?, format),
         Command::Apply(args) => apply::run(args, remote, format),

@@ -175,6 +175,12 @@ fn every_line_of_the_guide_to_imports_does_what_the_page_says() {
 }
 
 #[test]
+fn every_line_of_the_guide_to_targets_does_what_the_page_says() {
+    let ran = type_page("docs/guides/targets.md");
+    assert!(ran >= 5, "{ran} blocks");
+}
+
+#[test]
 fn every_line_of_the_guide_to_plans_does_what_the_page_says() {
     let ran = type_page("docs/guides/plan.md");
     assert!(ran >= 4, "{ran} blocks");

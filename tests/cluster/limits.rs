@@ -11,7 +11,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobSpec, Trigger},
     record::RunState,
-    view::{TenantBody, TriggerBody},
+    view::{TenantBody, TriggerBody, targets::TargetBody},
 };
 use std::{
     sync::{
@@ -242,5 +242,36 @@ async fn a_rate_and_a_number_of_jobs_hold_over_all_nodes() {
     })
     .await;
     assert!(refused.to_string().contains("job"), "{refused}");
+    stop(cluster, executor, &NODES).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn permits_of_a_target_are_shared_by_all_nodes_and_hold_up_nobody_else() {
+    let cluster = three_nodes().await;
+    let settings = TargetBody { max_concurrent_runs: 3, ..TargetBody::default() };
+    cluster.scheduler(2).set_target("default", "db", &settings).await.unwrap();
+    let at_once = Arc::new(AtOnce::default());
+    let executor = executor(&cluster, &at_once, Duration::from_millis(60));
+    let mut jobs = Vec::new();
+    for n in 0..45 {
+        let spec = JobSpec {
+            target: Some("db".to_owned()),
+            ..JobSpec::new("default", &format!("calls-{n}"), Trigger::Manual {})
+        };
+        let create = || async { cluster.scheduler(1).create_job(spec.clone(), Some(spec.name.clone())).await.ok() };
+        jobs.push(eventually("it is created", create).await.job_id);
+    }
+    let runs = trigger_each(&cluster, &jobs, "shared").await;
+    let seen = eventually("runs wait for the target on some node", || async {
+        let view = cluster.scheduler(3).target("default", "db").await.unwrap();
+        (view.waiting > 0 && view.running > 0).then_some(view)
+    })
+    .await;
+    assert_eq!(seen.settings, settings);
+    all_succeed(&cluster, 3, &runs).await;
+    let most = at_once.most.load(Ordering::SeqCst);
+    assert!((2..=3).contains(&most), "{most} ran at once");
+    assert_eq!(cluster.scheduler(1).targets("default").await.unwrap().len(), 1);
+    assert!(cluster.scheduler(1).tenants().await.unwrap().iter().all(|tenant| tenant.tenant_id == "default"));
     stop(cluster, executor, &NODES).await;
 }

@@ -133,6 +133,11 @@ fn of(row: &Row, things: &Things) -> Call {
         // Refused: the run has no messages. `hooks` has the records of those that are carried out.
         "outbox.resend" | "outbox.discard" => call("POST", row.path_of(run), reason()),
         "tenant.set" => call("PUT", row.path_of("acme"), json!({"maxJobs": 7})),
+        "target.set" => call("PUT", row.path_of("acme").replace("{target}", "db"), json!({"maxRunsPerSec": 5.0})),
+        "target.delete" => {
+            let path = row.path_of("acme").replace("{target}", "db");
+            call("DELETE", format!("{path}?reason=gone"), Value::Null)
+        }
         "tenant.pause" | "tenant.resume" => call("POST", row.path_of("acme"), reason()),
         "tenant.delete" => call("DELETE", format!("{}?reason=gone", row.path_of("acme")), Value::Null),
         "system.pause" | "system.resume" | "clock.accept" => call("POST", row.path(), reason()),
@@ -161,6 +166,10 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
         "tenant.set" | "tenant.pause" | "tenant.resume" | "tenant.delete" => {
             about.insert("tenantId", json!("acme"));
             about.insert("target", json!("acme"));
+        }
+        "target.set" | "target.delete" => {
+            about.insert("tenantId", json!("acme"));
+            about.insert("target", json!("db"));
         }
         "job.backfill" | "job.replay" => drop(about.insert("jobId", json!(things.job))),
         "backfill.pause" | "backfill.resume" | "backfill.cancel" => {

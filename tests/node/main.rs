@@ -5,6 +5,7 @@ mod audit;
 mod backfill;
 mod backup;
 mod dag;
+mod degradation;
 mod earlier_release;
 mod executors;
 mod explain;
@@ -20,6 +21,7 @@ mod program;
 mod quotas;
 #[path = "../support/mod.rs"]
 mod support;
+mod targets;
 mod time_limits;
 mod traces;
 mod trouble;

@@ -82,6 +82,7 @@ fn context(now_ms: i64, first: u64) -> Context {
         queue_half: false,
         node_room: 1_000,
         overloaded: false,
+        held: None,
         tzdb: tzdb_version(),
         sampling: None,
     }

@@ -57,6 +57,8 @@ fn run(id: u64, tenants: &[Text], need: &Need) -> Box<WaitingRun> {
         memory_mb: 64,
         storage_mb: 0,
         since_ms: 0,
+        target: None,
+        retry: false,
     })
 }
 
@@ -79,7 +81,7 @@ fn measured(mut fleet: Fleet, tenants: u64, need: &Need) -> f64 {
                 .iter_mut()
                 .map(|(session, executor)| Seat { session: *session, left: executor.credit_left(0), executor })
                 .collect();
-            dispatch.round(&mut seats, &mut matched);
+            dispatch.round(&mut seats, &mut matched, 0);
             assert_eq!(matched.len() as u64, BATCH);
             for (session, run) in matched.drain(..) {
                 let id = run.run;

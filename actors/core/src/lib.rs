@@ -11,6 +11,7 @@ pub mod backfill;
 mod breakable;
 pub mod clock;
 pub mod cron;
+pub mod degradation;
 pub mod dispatch;
 #[cfg(feature = "faults")]
 pub mod faults;

@@ -41,6 +41,7 @@ pub fn resolve(
     check_secrets(spec, old)?;
     check_instants(&spec.trigger)?;
     check_hooks(spec)?;
+    check_target(spec)?;
     check_dag(spec)?;
     check_texts(spec)?;
     let trigger = resolve_trigger(spec, old, now_ms)?;
@@ -110,6 +111,17 @@ fn check_dag(spec: &JobSpec) -> Result<(), Rejection> {
         return Err(invalid("secretParams: a DAG has no body; give them to the jobs of its nodes"));
     }
     Ok(())
+}
+
+/// The downstream that bodies call. A DAG has no body.
+fn check_target(spec: &JobSpec) -> Result<(), Rejection> {
+    match (&spec.target, &spec.action) {
+        (Some(_), Some(Action::Dag(_))) => {
+            Err(invalid("target: a DAG has no body; leave it out and set it for the jobs of its nodes"))
+        }
+        (Some(target), _) => check_tenant("target", target),
+        (None, _) => Ok(()),
+    }
 }
 
 /// Texts for people: of any language, but without characters that only move the cursor of a terminal.

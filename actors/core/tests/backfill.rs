@@ -461,6 +461,7 @@ fn a_page_for_a_backfill_that_is_gone_changes_nothing() {
         queue_half: false,
         node_room: 0,
         overloaded: false,
+        held: None,
         tzdb: "2026b",
         sampling: None,
     };

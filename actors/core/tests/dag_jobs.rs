@@ -179,6 +179,7 @@ fn a_run_ends_at_its_timeout_and_begins_when_the_shard_has_room_for_its_nodes() 
         queue_half: false,
         node_room: 3,
         overloaded: false,
+        held: None,
         tzdb: "2026b",
         sampling: None,
     };

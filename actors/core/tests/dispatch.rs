@@ -1,6 +1,6 @@
 //! Matching against a simple implementation of the same promises: random executors and queues, and every decision compared.
 
-use crate::dispatch_model::{Violation, permits, told, world};
+use crate::dispatch_model::{Violation, permits, targets, told, world};
 
 /// Seeds of the default run, and steps of each: DISPATCH_SEEDS and DISPATCH_STEPS say others, DISPATCH_FIRST the first seed.
 const SEEDS: u64 = 300;
@@ -28,6 +28,26 @@ fn runs_go_where_a_simple_implementation_sends_them() {
 #[test]
 fn permits_are_lent_as_a_simple_implementation_lends_them() {
     holds(permits::play);
+}
+
+#[test]
+fn targets_are_spared_as_a_simple_implementation_spares_them() {
+    holds(targets::play);
+}
+
+#[test]
+fn a_target_that_comes_back_works_off_its_backlog_in_twice_the_ideal_time_at_most() {
+    for limit in [4, 40, 200] {
+        let taken = targets::recovery(limit);
+        assert!(taken.worked_off_ms <= 2 * taken.ideal_ms, "limit {limit}: {taken:?}");
+        assert!(taken.failed_while_down <= limit + 20, "limit {limit}: {taken:?}");
+    }
+}
+
+#[test]
+fn tenants_have_equal_parts_of_the_slots_whatever_their_bodies_take() {
+    let shares = told::shares_of_long_and_short_bodies();
+    assert!(shares.iter().all(|share| (0.475..=0.525).contains(share)), "{shares:?}");
 }
 
 #[test]
@@ -78,6 +98,10 @@ mod broken {
         a_credit_that_is_lost: CreditComesBack => Left by world::play,
         backfill_before_live_runs: LiveFirst => Order by world::play,
         low_priority_first: PriorityFirst => Order by world::play,
+        a_low_priority_in_trouble: LowPriorityWaits => Order by world::play,
+        a_low_priority_for_ever: LowPriorityAges => Order by world::play,
+        a_backfill_for_its_age: BackLaneDoesNotAge => Order by world::play,
+        slots_for_who_has_most: SlotsAreShared => Order by world::play,
         one_tenant_before_all_others: TenantsTakeTurns => Order by world::play,
         last_come_first: FirstComeFirst => Order by world::play,
         given_back_in_another_order: GivenBackInOrder => Order by world::play,
@@ -90,6 +114,16 @@ mod broken {
         a_permit_with_two_holders: PermitHasOneHolder => Permit by permits::play,
         a_rate_that_is_not_used_up: RateIsSpent => Rate by permits::play,
         a_bucket_without_a_brim: BucketIsFinite => Rate by permits::play,
+        retries_beyond_the_budget: RetriesAreFew => Retry by targets::play,
+        a_retry_that_costs_nothing: RetryIsSpent => Retry by targets::play,
+        retries_saved_without_a_limit: RetriesSavedAreFinite => Retry by targets::play,
+        a_breaker_that_never_opens: BreakerOpens => Breaker by targets::play,
+        attempts_while_it_is_open: OpenBreakerHolds => Breaker by targets::play,
+        the_same_time_at_each_opening: OpensForLonger => Breaker by targets::play,
+        all_at_once_after_an_outage: TargetComesBackSlowly => Breaker by targets::play,
+        a_failed_probe_that_changes_nothing: ProbeDecides => Breaker by targets::play,
+        the_same_room_after_a_failure: FailureHalvesTheRoom => Breaker by targets::play,
+        the_ends_of_before: OldEndsSayNothing => Breaker by targets::play,
     );
 
     #[test]

@@ -128,6 +128,7 @@ impl World {
             queue_half: false,
             node_room: 0,
             overloaded: false,
+            held: None,
             tzdb: "2026b",
             sampling: None,
         };

@@ -8,7 +8,7 @@ use crate::support::{
     policy,
     sim::Sim,
 };
-use campanile_core::job::{Command, decide};
+use campanile_core::job::{Command, HeldTimes, decide};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, LedgerEntry},
@@ -17,6 +17,7 @@ use campanile_schema::{
     stored::{StoredJob, StoredTrigger},
 };
 use proptest::prelude::*;
+use std::sync::Arc;
 
 proptest! {
     #![proptest_config(config(1_500))]
@@ -306,6 +307,29 @@ fn edits_and_pauses_close_their_stretch() {
         "FIRED 60, SKIPPED(PAUSED) 120-300x4, SKIPPED(PAUSED) 400, FIRED 500, SKIPPED(QUARANTINED) 600-700x2, \
          SKIPPED(QUARANTINED) 800"
     );
+}
+
+/// Time in which the node held instants back itself does not count to the misfire threshold, and other time does.
+#[test]
+fn what_the_node_held_back_itself_is_no_misfire() {
+    let told_after = |held_from: i64, held_to: i64| {
+        let mut sim = sim_of(|def| (def.misfire, def.misfire_threshold_sec) = (MisfirePolicy::Skip, 60));
+        sim.now_ms = base() + 190_500;
+        let mut context = sim.context(Command::Wake.ids_wanted());
+        let mut held = HeldTimes::default();
+        held.look(true, base() + held_from);
+        held.look(false, base() + held_to);
+        context.held = Some(Arc::new(held));
+        let decision = decide(&sim.job, &Command::Wake, &context).unwrap();
+        let skipped = decision.events.iter().filter(|event| matches!(event, Event::CursorMoved { .. })).count();
+        let fired = decision.events.iter().filter(|event| matches!(event, Event::RunCreated { .. })).count();
+        (skipped, fired)
+    };
+    let (skipped, fired) = told_after(0, 1);
+    assert!(skipped > 0, "an outage is no backlog");
+    let (none, all) = told_after(0, 190_000);
+    assert_eq!(none, 0, "the node held all of them back");
+    assert!(all > fired, "{all} runs, and {fired} of what was no misfire anyway");
 }
 
 /// The node's own backlog skips nothing: the instant waits undecided, its retries do not, and it fires late.

@@ -29,6 +29,7 @@ fn outcomes(job: &Job, now_ms: i64, pauses: &[Pause]) -> (Skipped, usize) {
         queue_half: false,
         node_room: 1_000,
         overloaded: false,
+        held: None,
         tzdb: "2026b",
         sampling: None,
     };

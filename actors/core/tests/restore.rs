@@ -26,6 +26,7 @@ fn context(now_ms: i64, first: u64) -> Context {
         queue_half: false,
         node_room: 1_000,
         overloaded: false,
+        held: None,
         tzdb: "2026b",
         sampling: None,
     }

@@ -6,6 +6,7 @@ use crate::{
     quota::PAUSED,
 };
 use campanile_core::{
+    degradation::USUAL_PRIORITY,
     dispatch::{Class, Whereabouts, filter},
     job::Need,
 };
@@ -13,7 +14,7 @@ use campanile_schema::{
     ids::RunId,
     kinds::ActionKind,
     text::Text,
-    view::{ExecutorState, PoolView},
+    view::{DegradationLevel, ExecutorState, PoolView},
     wait::WaitCode,
 };
 use hashbrown::HashMap;
@@ -92,6 +93,21 @@ impl PoolState {
             .into_iter()
             .map(|(pool, of)| (pool.into(), of[3] + of[4], of.into_iter().map(|value| Some(value as f64)).collect()));
         levels.collect()
+    }
+
+    /// A run that waits for no more than a slot, as it seems, waits because the node cannot keep up.
+    pub(super) fn why_degraded(&self, deps: &PoolDeps, run: RunId, why: &str) -> Option<String> {
+        let (WaitCode::BackfillYields | WaitCode::NoCredit, _) = WaitCode::of(why)? else { return None };
+        let level = deps.client.projector.degradation.level();
+        let (is_back, priority) = self.quotas.lane_of(run).or_else(|| self.dispatch.lane_of(run))?;
+        let what = if is_back && level >= DegradationLevel::BackfillsStop {
+            "backfills start no runs"
+        } else if priority < USUAL_PRIORITY && level >= DegradationLevel::LowPriorityWaits {
+            "runs of a priority below 100 wait"
+        } else {
+            return None;
+        };
+        Some(WaitCode::NodeDegraded.because(format!("the node cannot keep up ({level}): {what}")))
     }
 
     /// Why a run has no executor yet, beginning with a code; None: it is not here.

@@ -26,6 +26,7 @@ use crate::{
 };
 use borrowing::Borrowing;
 use campanile_core::{
+    degradation::USUAL_PRIORITY,
     dispatch::{Dispatch, Match, Seat},
     job::{Assign, Effect},
 };
@@ -33,6 +34,7 @@ use campanile_ports::{SecretOwner, Secrets};
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, ShardId, Token},
     rpc::executor::{Assignment, Held},
+    view::DegradationLevel,
 };
 use hashbrown::HashMap;
 use lease::OLD_CREDIT_VOID_MS;
@@ -213,6 +215,7 @@ impl Actor for PoolActor {
                 // What ended just now is no reason any more.
                 state.settle(deps);
                 let why = state.quotas.why(&tenant, run).or_else(|| state.why(deps, run, &pool));
+                let why = why.map(|why| state.why_degraded(deps, run, &why).unwrap_or(why));
                 // Nobody may listen any more.
                 let _ = port.send(why);
             }
@@ -226,6 +229,12 @@ impl Actor for PoolActor {
         }
         Ok(())
     }
+}
+
+/// Runs of a lower priority wait now.
+fn least_priority(deps: &PoolDeps) -> u16 {
+    let waits = deps.client.projector.degradation.level() >= DegradationLevel::LowPriorityWaits;
+    if waits { USUAL_PRIORITY } else { 0 }
 }
 
 impl PoolState {
@@ -267,7 +276,8 @@ impl PoolState {
     /// Runs of backfills get their permits together with free slots: a permit that waited for a slot with one of them would be missing to a
     /// live run.
     fn grant_backfills(&mut self, deps: &PoolDeps) {
-        if !self.quotas.has_back() {
+        let stopped = deps.client.projector.degradation.level() >= DegradationLevel::BackfillsStop;
+        if stopped || !self.quotas.has_back() {
             return;
         }
         let now = deps.time.boot_ms();
@@ -291,7 +301,7 @@ impl PoolState {
             Effect::Enqueue(run) if self.dispatch.is_bound(run.run) => {
                 // It was taken back and asks again while its executor is being asked: it keeps its place with it, and the permit that it gave
                 // back.
-                self.quotas.adopt(&run.tenant, run.run);
+                self.quotas.adopt(&run.tenant, run.run, run.target.as_deref());
                 self.dispatch.bind(run);
             }
             Effect::Enqueue(run) => {
@@ -306,8 +316,8 @@ impl PoolState {
                 }
             }
             Effect::Assign(assign) => self.assign(deps, assign),
-            Effect::Ended { run, token, session, tenant } => {
-                self.quotas.ended(&tenant, run);
+            Effect::Ended { run, token, session, tenant, verdict } => {
+                self.quotas.ended(&tenant, run, verdict);
                 self.dispatch.unbind(run);
                 if let Some(session) = session.and_then(|s| self.sessions.get_mut(&s)) {
                     session.executor.release(run, Some(token));
@@ -331,12 +341,15 @@ impl PoolState {
                     let _ = outbox.try_send(ToExecutor::Forget(vec![held]));
                 }
             }
-            Effect::Watch { session, credential, held, tenant, pool, executor, moved_from } => {
-                self.quotas.adopt(&tenant, held.run);
+            Effect::Watch { session, credential, held, tenant, pool, executor, moved_from, target } => {
+                self.quotas.adopt(&tenant, held.run, target.as_deref());
                 if let Some(before) = moved_from.and_then(|before| self.sessions.get_mut(&before)) {
                     before.executor.release(held.run, Some(held.token));
                 }
-                self.watch(deps, session, credential.ok_or(pool), held, executor.to_string());
+                self.watch(deps, session, credential.ok_or_else(|| pool.clone()), held, executor.to_string());
+                if let Some(session) = self.sessions.get_mut(&session) {
+                    session.executor.belongs(held.run, tenant, pool);
+                }
             }
         }
     }
@@ -357,7 +370,8 @@ impl PoolState {
         if self.dispatch.is_starved() && !deps.tenants.system_paused.load(Ordering::Relaxed) {
             let now = deps.time.boot_ms();
             let mut seats: Vec<Seat<'_>> = self.sessions.iter_mut().map(|(id, s)| s.seat(*id, now)).collect();
-            self.dispatch.round(&mut seats, &mut self.matched);
+            self.dispatch.hold_below(least_priority(deps));
+            self.dispatch.round(&mut seats, &mut self.matched, now);
             self.start_matched(deps);
         }
         deps.waiting_results.set_wanted(self.dispatch.is_starved(), self.quotas.lacks_ends());

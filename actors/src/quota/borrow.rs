@@ -56,13 +56,13 @@ impl Quota {
     /// Permits that would do for what runs and waits, as far as the others leave them.
     fn needed(&self, loan: &Loan) -> u32 {
         let used = loan.borrowed.used();
-        (used.saturating_add(self.waiting.len() as u32)).min(loan.share).max(used)
+        (used.saturating_add(self.could_start() as u32)).min(loan.share).max(used)
     }
 
     /// Whether something is to be asked at once.
     fn must_ask(&self) -> bool {
         if !self.known || self.has_rate() && self.permits.rate <= 0.0 {
-            return !self.waiting.is_empty();
+            return self.has_waiting();
         }
         let limited = self.permits.loan.as_ref().filter(|_| self.limit.max_concurrent_runs > 0);
         limited.is_some_and(|loan| {
@@ -78,7 +78,8 @@ impl Quota {
             jobs: self.gauge.jobs.load(Ordering::Relaxed).max(0) as u64,
             running: used,
             waiting: self.gauge.waiting.load(Ordering::Relaxed).max(0) as u64,
-            wanted: used + self.waiting.len() as u64,
+            wanted: used + self.could_start() as u64,
+            breaker: self.gauge.breaker.load(Ordering::Relaxed),
         };
         let needed = self.permits.loan.as_ref().map_or(0, |loan| self.needed(loan));
         let limited = self.limit.max_concurrent_runs > 0;
@@ -118,6 +119,7 @@ impl Quotas {
             quota.show_running();
             self.touch(index);
         }
+        self.shard_leaves_targets(shard, shards);
     }
 
     /// Whether all that came with a shard is counted by the tenants' home shards, so that it may be handed over.
@@ -185,6 +187,7 @@ impl Quotas {
         if !quota.known || !quota.told_since_asked || limits.version >= quota.limit.version {
             quota.gauge.set_limits(&limits);
             (quota.limit, quota.known) = (limits, true);
+            quota.set_health();
         }
         quota.permits.rate = granted.rate;
         quota.gauge.set_elsewhere(granted.elsewhere);

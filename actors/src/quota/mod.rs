@@ -12,22 +12,35 @@
 //! limits (`borrow.rs`).
 
 mod borrow;
+mod target;
+mod target_state;
 mod tenant;
 
 pub use borrow::Borrower;
 pub(crate) use tenant::PAUSED;
 
 use crate::tenants::TenantGauges;
-use campanile_core::job::WaitingRun;
-use campanile_schema::{ids::RunId, stored::TenantRecord, wait::WaitCode};
+use campanile_core::{dispatch::target::Verdict, job::WaitingRun};
+use campanile_schema::{
+    ids::RunId,
+    stored::{TenantRecord, target_of},
+    wait::WaitCode,
+};
 use hashbrown::{HashMap, HashSet};
 use std::{
+    cmp::Reverse,
     collections::BTreeSet,
     sync::{Arc, atomic::Ordering},
 };
+use target::{TargetUse, UseEnd};
+use target_state::TargetState;
 use tenant::Quota;
 
-/// The quota actors of all tenants.
+/// Order in which waiting runs get permits: live before backfill, higher priority first, then first come. A live run that waits for long has a
+/// turn now and then ([`Quota::next_place`]).
+type QueueRank = (bool, Reverse<u16>, u64);
+
+/// The quota actors of all tenants, and of their targets.
 pub struct Quotas {
     tenants: Arc<TenantGauges>,
     quotas: Vec<Quota>,
@@ -45,6 +58,12 @@ pub struct Quotas {
     lacking: HashSet<usize>,
     /// Tenants (their places in `quotas`) whose next run is one of a backfill.
     backs: BTreeSet<usize>,
+    /// Runs that have a permit of a target.
+    uses: HashMap<RunId, TargetUse>,
+    /// Runs that wait at a target, and its place in `quotas`.
+    parked: HashMap<RunId, usize>,
+    /// When permits were granted last, CLOCK_BOOTTIME ms.
+    now_ms: i64,
 }
 
 impl Quotas {
@@ -59,6 +78,9 @@ impl Quotas {
             asking: Vec::new(),
             lacking: HashSet::new(),
             backs: BTreeSet::new(),
+            uses: HashMap::new(),
+            parked: HashMap::new(),
+            now_ms: 0,
         }
     }
 
@@ -72,12 +94,15 @@ impl Quotas {
         let index = self.of(&run.tenant);
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
         let quota = &mut self.quotas[index];
-        if granting && quota.lends_freely() && quota.waiting.is_empty() {
+        if granting && run.target.is_none() && quota.lends_freely() && quota.waiting.is_empty() {
             quota.gauge.waiting.fetch_add(1, Ordering::Relaxed);
             quota.hold(run.run);
             return Some(run);
         }
+        let id = run.run;
         quota.want(run);
+        // It may have asked, and not said that it ended.
+        self.release_target(id, UseEnd::Ended(Verdict::Silent));
         self.touch(index);
         None
     }
@@ -86,6 +111,8 @@ impl Quotas {
     pub fn dequeue(&mut self, tenant: &str, run: RunId) {
         let index = self.of(tenant);
         self.quotas[index].unwant(run);
+        self.leave_target(run);
+        self.release_target(run, UseEnd::NotStarted);
         self.give_back(index, run);
     }
 
@@ -93,19 +120,24 @@ impl Quotas {
     /// this turn: its tenant's pause may be on the way to here.
     pub fn again(&mut self, run: Box<WaitingRun>) {
         let index = self.of(&run.tenant);
+        self.release_target(run.run, UseEnd::NotStarted);
         self.quotas[index].again(run);
     }
 
     /// The body ended or is given up.
-    pub fn ended(&mut self, tenant: &str, run: RunId) {
+    pub fn ended(&mut self, tenant: &str, run: RunId, verdict: Verdict) {
         let index = self.of(tenant);
+        self.release_target(run, UseEnd::Ended(verdict));
         self.give_back(index, run);
     }
 
     /// After a restart: a body that runs already holds its permit, above the limit if need be.
-    pub fn adopt(&mut self, tenant: &str, run: RunId) {
+    pub fn adopt(&mut self, tenant: &str, run: RunId, target: Option<&str>) {
         let index = self.of(tenant);
         self.quotas[index].hold(run);
+        if let Some(target) = target {
+            self.adopt_target(tenant, target, run);
+        }
     }
 
     pub fn set(&mut self, limit: TenantRecord) {
@@ -116,6 +148,7 @@ impl Quotas {
             quota.permits.start_rate(limit.max_triggers_per_sec);
         }
         quota.limit = limit;
+        quota.set_health();
         quota.known = true;
         quota.told_since_asked = true;
         if let Some(borrower) = &self.borrower {
@@ -136,7 +169,7 @@ impl Quotas {
     pub fn tick(&mut self) {
         self.open = true;
         for index in 0..self.quotas.len() {
-            if !self.quotas[index].waiting.is_empty() {
+            if self.quotas[index].has_waiting() {
                 self.touch(index);
             }
         }
@@ -147,16 +180,29 @@ impl Quotas {
     pub fn grant(&mut self, now_ms: i64) -> Vec<Box<WaitingRun>> {
         let mut granted = Vec::new();
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
-        for index in std::mem::take(&mut self.touched) {
-            let quota = &mut self.quotas[index];
-            quota.touched = false;
-            quota.refill(now_ms);
-            if granting {
-                quota.grant(&mut granted, 0);
+        self.now_ms = now_ms;
+        // Runs that a target lets go touch their tenant.
+        while !self.touched.is_empty() {
+            for index in std::mem::take(&mut self.touched) {
+                let quota = &mut self.quotas[index];
+                quota.touched = false;
+                quota.refill(now_ms);
+                if granting && quota.target.is_some() {
+                    self.unpark(index);
+                } else if granting {
+                    self.grant_in_order(index, &mut granted, 0);
+                }
+                self.note(index);
             }
-            self.note(index);
         }
         granted
+    }
+
+    #[allow(clippy::vec_box)] // They stay boxed all the way.
+    fn grant_in_order(&mut self, index: usize, granted: &mut Vec<Box<WaitingRun>>, mut back: usize) {
+        while let Some(place) = self.quotas[index].grant(granted, &mut back) {
+            self.start_or_park(index, place, granted, &mut back);
+        }
     }
 
     /// Whether runs of backfills wait, and no live run of their tenants does.
@@ -171,11 +217,12 @@ impl Quotas {
         if !self.open || self.tenants.system_paused.load(Ordering::Relaxed) {
             return granted;
         }
+        self.now_ms = now_ms;
         for index in self.backs.clone() {
             let quota = &mut self.quotas[index];
             quota.refill(now_ms);
             let room = most.saturating_sub(granted.len());
-            quota.grant(&mut granted, room);
+            self.grant_in_order(index, &mut granted, room);
             self.note(index);
         }
         granted
@@ -184,13 +231,14 @@ impl Quotas {
     /// A run of a backfill that has a permit has found no executor.
     pub fn found_no_slot(&mut self, run: Box<WaitingRun>) {
         let index = self.of(&run.tenant);
+        self.release_target(run.run, UseEnd::NotStarted);
         self.quotas[index].found_no_slot(run);
         self.note(index);
     }
 
     /// A tenant's runs have come or gone.
     fn note(&mut self, index: usize) {
-        if self.quotas[index].has_back_only() {
+        if self.quotas[index].has_back_only() && self.quotas[index].target.is_none() {
             self.backs.insert(index);
         } else {
             self.backs.remove(&index);
@@ -199,9 +247,17 @@ impl Quotas {
         self.note_asking(index);
     }
 
+    /// Whether a run that waits here without a permit is of a backfill, and its priority.
+    pub fn lane_of(&self, run: RunId) -> Option<(bool, u16)> {
+        self.quotas.iter().find_map(|quota| quota.places.get(&run)).map(|place| (place.0, place.1.0))
+    }
+
     /// Why a run has no permit; None = it does not wait here.
     pub fn why(&self, tenant: &str, run: RunId) -> Option<String> {
-        let why = self.quotas[*self.index.get(tenant)?].why(run, self.tenants.system_paused.load(Ordering::Relaxed))?;
+        let quota = &self.quotas[*self.index.get(tenant)?];
+        let system_paused = self.tenants.system_paused.load(Ordering::Relaxed);
+        let parked = if quota.paused || system_paused { None } else { self.why_parked(run) };
+        let why = parked.or_else(|| quota.why(run, system_paused))?;
         let starting = || WaitCode::Starting.because("the node does not know yet which permits are in use");
         Some(if self.open { why } else { starting() })
     }
@@ -210,9 +266,12 @@ impl Quotas {
         if let Some(index) = self.index.get(tenant) {
             return *index;
         }
+        let target = target_of(tenant).map(|(tenant, _)| Box::new(TargetState::new(self.of(tenant))));
         let index = self.quotas.len();
         let shards = self.borrower.as_ref().map_or(1, |borrower| borrower.shards);
-        self.quotas.push(Quota::new(tenant, self.tenants.gauge(tenant), shards, self.borrower.is_none()));
+        let mut quota = Quota::new(tenant, self.tenants.gauge(tenant), shards, self.borrower.is_none());
+        quota.target = target;
+        self.quotas.push(quota);
         self.index.insert(tenant.to_owned(), index);
         index
     }
@@ -243,6 +302,8 @@ impl Quotas {
 }
 
 #[cfg(test)]
+mod target_tests;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::lending::{Counts, TenantShare};
@@ -267,6 +328,8 @@ mod tests {
             memory_mb: 0,
             storage_mb: 0,
             since_ms: 0,
+            target: None,
+            retry: false,
         })
     }
 
@@ -298,15 +361,15 @@ mod tests {
     fn a_limit_holds_also_over_adopted_runs_and_what_ends_makes_room() {
         let mut quotas = Quotas::new(Arc::default(), None);
         quotas.set(limited(2, 0.0));
-        quotas.adopt(TENANT, RunId(1));
-        quotas.adopt(TENANT, RunId(2));
-        quotas.adopt(TENANT, RunId(3));
+        quotas.adopt(TENANT, RunId(1), None);
+        quotas.adopt(TENANT, RunId(2), None);
+        quotas.adopt(TENANT, RunId(3), None);
         quotas.tick();
         assert!(quotas.want(waiting(4, 0)).is_none());
         assert!(quotas.want(waiting(5, 0)).is_none());
-        quotas.ended(TENANT, RunId(1));
+        quotas.ended(TENANT, RunId(1), Verdict::Worked);
         assert!(quotas.grant(0).is_empty(), "above the limit: a debt comes first");
-        quotas.ended(TENANT, RunId(2));
+        quotas.ended(TENANT, RunId(2), Verdict::Worked);
         assert_eq!(ids(&quotas.grant(0)), [4]);
         assert!(quotas.why(TENANT, RunId(5)).is_some_and(|why| why.starts_with("TENANT_CONCURRENCY: 2 of 2")));
     }
@@ -332,7 +395,7 @@ mod tests {
         assert!(quotas.want(waiting(5, 0)).is_none());
         assert_eq!(ids(&quotas.grant(1_000_000)), [4, 5]);
         assert!(quotas.grant_back(1_000_000, 8).is_empty());
-        quotas.ended(TENANT, RunId(4));
+        quotas.ended(TENANT, RunId(4), Verdict::Worked);
         assert_eq!(ids(&quotas.grant_back(1_001_000, 8)), [3], "who found no slot waits behind the others");
     }
 
@@ -353,7 +416,7 @@ mod tests {
         quotas.dequeue(TENANT, RunId(2));
         assert!(!quotas.lacks_ends(), "it was given up");
         assert!(quotas.want(waiting(3, 0)).is_none());
-        quotas.ended(TENANT, RunId(1));
+        quotas.ended(TENANT, RunId(1), Verdict::Worked);
         assert_eq!((ids(&quotas.grant(0)), quotas.lacks_ends()), (vec![3], false));
         quotas.set(limited(0, 1.0));
         assert!(quotas.want(waiting(4, 0)).is_none());

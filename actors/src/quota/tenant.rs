@@ -1,11 +1,12 @@
 //! The quota actor of a tenant: which runs wait, which hold a permit, and whether there is another permit.
 
+use super::{QueueRank, target_state::TargetState};
 use crate::tenants::TenantGauge;
 use campanile_core::{
     dispatch::permit::{TenantLimits, TenantPermits},
     job::WaitingRun,
 };
-use campanile_schema::{ids::RunId, stored::TenantRecord, wait::WaitCode};
+use campanile_schema::{ids::RunId, limits::STARTS_BY_PRIORITY, stored::TenantRecord, wait::WaitCode};
 use hashbrown::HashMap;
 use std::{
     cmp::Reverse,
@@ -18,9 +19,6 @@ pub(crate) const PAUSED: &str = "the tenant or the system is paused";
 
 /// Runs that come back go before it.
 const FIRST_ARRIVAL: u64 = 1 << 63;
-
-/// Order in which waiting runs get permits: live before backfill, higher priority first, then first come.
-type QueueRank = (bool, Reverse<u16>, u64);
 
 /// State of the actor.
 pub(super) struct Quota {
@@ -39,10 +37,14 @@ pub(super) struct Quota {
     pub waiting: BTreeMap<QueueRank, Box<WaitingRun>>,
     pub places: HashMap<RunId, QueueRank>,
     arrivals: u64,
+    /// Runs that got a permit by their priority, since one got it for its age.
+    by_priority: u32,
     /// Runs that came back; each before all others.
     returns: u64,
     /// Its home shard is not asked before, CLOCK_BOOTTIME ms.
     pub ask_at_ms: i64,
+    /// It is not of a tenant, but of one of its targets.
+    pub target: Option<Box<TargetState>>,
 }
 
 impl Quota {
@@ -60,14 +62,26 @@ impl Quota {
             waiting: BTreeMap::new(),
             places: HashMap::new(),
             arrivals: FIRST_ARRIVAL,
+            by_priority: 0,
             returns: FIRST_ARRIVAL,
             ask_at_ms: 0,
+            target: None,
         }
     }
 
     /// Nothing limits it, so runs need not wait for each other.
     pub fn lends_freely(&self) -> bool {
         self.known && !self.paused && self.limit.max_concurrent_runs == 0 && self.limit.max_triggers_per_sec <= 0.0
+    }
+
+    /// Runs wait here, retries of a target among them.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || self.target.as_ref().is_some_and(|target| target.has_waiting())
+    }
+
+    /// Runs that could start, were there permits for them.
+    pub fn could_start(&self) -> usize {
+        self.waiting.len() + self.target.as_ref().map_or(0, |target| target.ready_retries())
     }
 
     /// Runs wait, and what they wait for comes when others end.
@@ -123,6 +137,9 @@ impl Quota {
     pub fn unwant(&mut self, run: RunId) {
         if let Some(place) = self.places.remove(&run) {
             self.waiting.remove(&place);
+            if let Some(target) = &mut self.target {
+                target.unwant(place);
+            }
             self.gauge.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -132,24 +149,55 @@ impl Quota {
         self.waiting.first_key_value().is_some_and(|(place, _)| place.0)
     }
 
-    /// `back`: so many runs of backfills at most.
+    /// Gives permits in order. `back`: so many runs of backfills at most. A place: the turn is that of a run with a target, which needs a
+    /// permit of it too, and which waits at this place.
     #[allow(clippy::vec_box)] // They stay boxed all the way.
-    pub fn grant(&mut self, granted: &mut Vec<Box<WaitingRun>>, mut back: usize) {
+    pub fn grant(&mut self, granted: &mut Vec<Box<WaitingRun>>, back: &mut usize) -> Option<QueueRank> {
         while !self.paused && self.known {
-            let Some((place, run)) = self.waiting.first_key_value().map(|(place, waiting)| (*place, waiting.run))
-            else {
-                break;
-            };
-            if !self.may_start(run) || (place.0 && back == 0) {
+            let Some(place) = self.next_place() else { break };
+            let Some(run) = self.waiting.get(&place) else { break };
+            if !self.may_start(run.run) || (place.0 && *back == 0) {
                 break;
             }
-            back -= usize::from(place.0);
-            let Some((_, run)) = self.waiting.pop_first() else { break };
-            self.places.remove(&run.run);
-            self.permits.start(run.run, self.limits());
-            self.show_running();
+            if run.target.is_some() {
+                return Some(place);
+            }
+            *back -= usize::from(place.0);
+            let Some(run) = self.waiting.remove(&place) else { break };
+            self.start(place, run.run);
             granted.push(run);
         }
+        None
+    }
+
+    /// Whose turn it is: the first of the highest priority, but after so many of those the live run that has waited longest.
+    pub fn next_place(&self) -> Option<QueueRank> {
+        let first = self.waiting.first_key_value().map(|(place, _)| *place)?;
+        if self.by_priority < STARTS_BY_PRIORITY || first.0 {
+            return Some(first);
+        }
+        let mut oldest = first;
+        let mut place = first;
+        // One look for each priority.
+        while let Some((next, _)) = self.waiting.range((place.0, place.1, u64::MAX)..).next() {
+            if next.0 {
+                break;
+            }
+            place = *next;
+            if place.2 < oldest.2 {
+                oldest = place;
+            }
+        }
+        Some(oldest)
+    }
+
+    /// The run that waited at this place has got a permit.
+    pub fn start(&mut self, place: QueueRank, run: RunId) {
+        let by_priority = self.waiting.first_key_value().is_none_or(|(first, _)| place < *first);
+        self.by_priority = if by_priority { self.by_priority.saturating_add(1) } else { 0 };
+        self.places.remove(&run);
+        self.permits.start(run, self.limits());
+        self.show_running();
     }
 
     /// Whether runs a second are limited; in a cluster the node's part may not be known yet.
@@ -161,7 +209,7 @@ impl Quota {
         self.limit.max_triggers_per_sec > 0.0
     }
 
-    fn limits(&self) -> TenantLimits {
+    pub fn limits(&self) -> TenantLimits {
         let concurrent = self.limit.max_concurrent_runs;
         #[cfg(feature = "faults")]
         let concurrent = concurrent + u32::from(concurrent > 0 && campanile_ports::faults::quota_plus_one());
@@ -169,7 +217,7 @@ impl Quota {
     }
 
     /// Whether a run may have a permit.
-    fn may_start(&self, run: RunId) -> bool {
+    pub fn may_start(&self, run: RunId) -> bool {
         #[cfg(feature = "faults")]
         if campanile_ports::faults::limits_alone() {
             return self.permits.may_start_alone(self.limits());
@@ -177,8 +225,14 @@ impl Quota {
         self.permits.may_start(run, self.limits())
     }
 
+    /// Whether it may have one as far as runs at once are limited.
+    pub fn has_permit(&self, run: RunId) -> bool {
+        self.permits.may_start(run, TenantLimits { rated: false, ..self.limits() })
+    }
+
     pub fn refill(&mut self, now_ms: i64) {
         self.permits.refill(now_ms, self.limits());
+        self.look_at_target(now_ms);
     }
 
     pub fn why(&self, run: RunId, system_paused: bool) -> Option<String> {

@@ -42,6 +42,7 @@ impl Scheduler {
             ("hooks", !spec.hooks.is_empty()),
             ("displayName, description, owner and annotations", spec.has_texts()),
             ("maxRuntimeSec and retryPolicy.maxElapsedSec", spec.has_time_limit()),
+            ("target", spec.target.is_some()),
         ];
         if let Some((what, _)) = news.iter().find(|(_, given)| *given)
             && handles.in_use.event() < MESSAGES_FORMAT

@@ -23,6 +23,7 @@ mod queries;
 mod run_list;
 mod runs;
 mod statistics;
+mod targets;
 mod tenants;
 mod versions;
 
@@ -153,6 +154,13 @@ impl Scheduler {
     #[cfg(feature = "faults")]
     pub fn projector_full_above(&self, events: i64) -> Answer<()> {
         self.handles()?.client.projector.full_above(events);
+        Ok(())
+    }
+
+    /// The node stays at a level of degradation: for proofs that cannot make a backlog.
+    #[cfg(feature = "faults")]
+    pub fn degrade(&self, level: Option<campanile_schema::view::DegradationLevel>) -> Answer<()> {
+        self.handles()?.client.projector.degradation.force(level);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
     ids::{SessionId, ShardId},
-    stored::TenantRecord,
+    stored::{TenantRecord, target_of},
     time::Timestamp,
     view::{ExecutorView, NodeView, PoolView, RunView, Spread, TenantBody, TenantView},
 };
@@ -89,6 +89,7 @@ impl Scheduler {
                 ask_all::<Vec<String>>(&handles.client, shards, &ShardCall::Tenants).await?.into_iter().flatten(),
             );
         }
+        names.retain(|name| target_of(name).is_none());
         let mut views = Vec::with_capacity(names.len());
         for tenant in names {
             match self.tenant_of(&tenant, false).await {
@@ -127,6 +128,7 @@ impl Scheduler {
         if let Some(error) = absent {
             return Err(error);
         }
+        self.delete_targets(&handles, tenant).await?;
         // The home shard last: as long as it holds anything the tenant is known, so what a crash leaves half done can be done again.
         let home = home_of(tenant, handles.identity.shards);
         let facts: TenantFacts = ask(&handles.client, home, ShardCall::GetTenant(tenant.to_owned())).await?;
@@ -158,7 +160,7 @@ impl Scheduler {
             max_triggers_per_sec: rate,
             max_jobs: quota.max_jobs,
             max_queued_runs: quota.max_queued_runs,
-            version: 0,
+            ..TenantRecord::default()
         };
         let set = self.with_record(&handles, ShardCall::SetTenant(record));
         ask::<()>(&handles.client, home_of(tenant, handles.identity.shards), set).await?;
@@ -266,6 +268,7 @@ impl Scheduler {
             open_runs: facts.iter().map(|f| f.open_runs).sum(),
             executors: self.executors().await?.len() as u64,
             now: Timestamp(handles.identity.time.now_ms()),
+            degradation: handles.client.projector.degradation.level(),
             files: None,
             nodes: Vec::new(),
             missing: Vec::new(),

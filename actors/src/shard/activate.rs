@@ -79,7 +79,7 @@ impl Shard {
         Moment { now_ms, boot_ms }: Moment,
     ) -> Option<String> {
         let count = command.ids_wanted();
-        let overloaded = self.deps.projector.is_full();
+        let (overloaded, held) = self.deps.projector.holds(now_ms);
         let ids = Ids { first: self.state.counter + 1, count };
         let live = self.jobs.get_mut(&id)?.live.as_mut()?;
         live.used_ms = boot_ms;
@@ -92,6 +92,7 @@ impl Shard {
             queue_half: live.gauge.queue_half(),
             node_room: self.dags.room(),
             overloaded,
+            held,
             tzdb: self.deps.identity.tzdb,
             sampling: self.deps.identity.tracer.sampling(),
         };

@@ -91,6 +91,7 @@ impl Loaded {
                 queue_half: false,
                 node_room: 0,
                 overloaded: false,
+                held: None,
                 tzdb,
                 sampling: None,
             };

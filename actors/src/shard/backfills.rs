@@ -135,6 +135,7 @@ impl Shard {
             queue_half: gauge.queue_half(),
             node_room: self.dags.room(),
             overloaded: self.deps.projector.is_full(),
+            held: None,
             tzdb: self.deps.identity.tzdb,
             sampling: self.deps.identity.tracer.sampling(),
         }

@@ -146,6 +146,7 @@ impl Shard {
             queue_half: false,
             node_room: 0,
             overloaded: false,
+            held: None,
             tzdb: self.deps.identity.tzdb,
             sampling: None,
         };

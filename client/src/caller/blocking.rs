@@ -23,6 +23,7 @@ use campanile_schema::{
         explain::ExplainView,
         outbox::OutboxMessageView,
         runs::{CausesBody, CausesView, DeadLettersBody, LoadBody, LoadView, RunListBody, StatisticsView},
+        targets::{TargetBody, TargetView},
         versions::{RollbackBody, VersionView, VersionsBody},
     },
     watch::{JobChange, RunChange, WatchJobs, WatchRuns},
@@ -166,6 +167,10 @@ waits! {
     tenant_delete(tenant: &str, why: Option<&str>) -> ();
     tenant_pause(tenant: &str, why: Option<&str>) -> Spread;
     tenant_resume(tenant: &str, why: Option<&str>) -> Spread;
+    target_list(tenant: &str) -> Vec<TargetView>;
+    target_get(tenant: &str, target: &str) -> TargetView;
+    target_set(tenant: &str, target: &str, settings: TargetBody) -> TargetView;
+    target_delete(tenant: &str, target: &str, why: Option<&str>) -> ();
     system_pause(why: Option<&str>) -> Spread;
     system_resume(why: Option<&str>) -> Spread;
     clock_accept(why: Option<&str>) -> ();

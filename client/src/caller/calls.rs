@@ -11,7 +11,9 @@ use campanile_schema::{
     ids::{BackfillId, JobId, RunId},
     job::{JobSpec, JobView},
     operations::{self as o, Operation},
-    rpc::calls::{BackfillCall, CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
+    rpc::calls::{
+        BackfillCall, Call, CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TargetCall, TenantCall,
+    },
     time::Timestamp,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
@@ -24,6 +26,7 @@ use campanile_schema::{
         runs::{
             CausesBody, CausesView, DeadLettersBody, LoadBody, LoadView, RunListBody, StatisticsBody, StatisticsView,
         },
+        targets::{TargetBody, TargetView},
         versions::{RollbackBody, VersionView, VersionsBody},
     },
 };
@@ -31,6 +34,11 @@ use campanile_schema::{
 use std::time::Duration;
 
 type CallResult<T> = Result<T, ClientError>;
+
+/// A call about one target of a tenant.
+fn of_target<B>(tenant: &str, target: &str, body: B) -> TargetCall<B> {
+    TenantCall::new(tenant.to_owned(), Call::new(target.to_owned(), body))
+}
 
 fn reason(text: Option<&str>) -> ReasonBody {
     ReasonBody { reason: text.map(str::to_owned) }
@@ -253,6 +261,23 @@ impl Client {
     /// See [`Client::tenant_pause`].
     pub async fn tenant_resume(&self, tenant: &str, why: Option<&str>) -> CallResult<Spread> {
         self.typed::<o::TenantResume>(&TenantCall::new(tenant.to_owned(), reason(why))).await
+    }
+
+    /// The targets of a tenant that have settings.
+    pub async fn target_list(&self, tenant: &str) -> CallResult<Vec<TargetView>> {
+        self.typed::<o::TargetList>(&TenantCall::new(tenant.to_owned(), NoBody {})).await.map(|list| list.items)
+    }
+    /// Its settings, the state of its breaker, and the runs that use it or wait for it.
+    pub async fn target_get(&self, tenant: &str, target: &str) -> CallResult<TargetView> {
+        self.typed::<o::TargetGet>(&of_target(tenant, target, NoBody {})).await
+    }
+    /// Sets all of its settings.
+    pub async fn target_set(&self, tenant: &str, target: &str, settings: TargetBody) -> CallResult<TargetView> {
+        self.typed::<o::TargetSet>(&of_target(tenant, target, settings)).await
+    }
+    /// Its settings go; jobs that name it have the default ones.
+    pub async fn target_delete(&self, tenant: &str, target: &str, why: Option<&str>) -> CallResult<()> {
+        self.done::<o::TargetDelete>(&of_target(tenant, target, reason(why))).await
     }
 
     /// See [`Client::tenant_pause`].

@@ -195,6 +195,11 @@ impl Job {
         self.spec.owner = Some(text.into());
         self
     }
+    /// The named system that its bodies call: `target_set` says how it is spared.
+    pub fn target(mut self, name: impl Into<String>) -> Self {
+        self.spec.target = Some(name.into());
+        self
+    }
     /// A text for people or programs, by its key.
     pub fn annotation(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.spec.annotations.insert(key.into(), text.into());

@@ -22,7 +22,7 @@ macro_rules! key_field {
 
 /// Makes the unit type of an operation, its [`Operation`] and its row from each entry of an area:
 ///
-/// `Name = "rpc.name": Request => Answer [, form HttpForm] [, key path.to.field as "rpcField"] { column: value, ... }`
+/// `Trait, ROWS, visit:`, then `Name = "rpc.name": Request => Answer [, form HttpForm] [, key path.to.field as "rpcField"] { column: value, ... }`
 ///
 /// The first line names the trait of those who carry out every operation of the area.
 /// The columns are those of [`Row`]; the comment of the entry becomes [`Row::doc`].

@@ -140,7 +140,12 @@ mod tests {
         }
         for row in handled() {
             let is_of_a_tenant = match row.subject {
-                Subject::Job | Subject::Run | Subject::Backfill | Subject::Tenant | Subject::Named => true,
+                Subject::Job
+                | Subject::Run
+                | Subject::Backfill
+                | Subject::Tenant
+                | Subject::Target
+                | Subject::Named => true,
                 Subject::Node | Subject::Nothing => false,
             };
             let compared = matches!(row.tenant, Tenant::Before | Tenant::InAnswer);

@@ -111,3 +111,13 @@ pub(super) const BAD_BODY: &[E] =
 pub(super) const ALONE: &[E] = &[E::IllegalState];
 pub(super) const BAD_CORDON: &[E] =
     &[E::IllegalState, E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
+/// Codes of operations about a target, and of those that set one.
+pub(super) const BAD_TARGET: &[E] = &[E::InvalidArgument, E::NotFound];
+pub(super) const BAD_TARGET_SET: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::TenantQuota,
+    E::UpgradeUnderWay,
+];

@@ -13,7 +13,7 @@ use crate::{
     graph::ShortGraphSpec,
     job::{JobSpec, JobView},
     rpc::{
-        calls::{Call, CallField, Items, Listed, NoBody},
+        calls::{Call, CallField, Items, Listed, NoBody, OfTarget, OfTenant},
         hello::ItemResult,
     },
     view::{
@@ -27,6 +27,7 @@ use crate::{
         runs::{
             CausesBody, CausesView, DeadLettersBody, LoadBody, LoadView, RunListBody, StatisticsBody, StatisticsView,
         },
+        targets::{TargetBody, TargetView},
         versions::{RollbackBody, VersionView, VersionsBody},
     },
 };
@@ -93,6 +94,27 @@ impl<F: CallField + 'static, B: Body> Request for Call<F, B> {
     }
 }
 
+/// A target has two names: its tenant's and its own.
+impl<B: Body> Request for Call<OfTenant, Call<OfTarget, B>> {
+    type Body = B;
+    const SUBJECT: Subject = Subject::Target;
+    fn of<P: Parts>(parts: &P, body: B) -> Result<Self, ApiError> {
+        Ok(Self { field: Some(parts.tenant()), body: Call { field: Some(parts.target()), body } })
+    }
+    fn about(&self) -> About<'_> {
+        match (&self.field, &self.body.field) {
+            (Some(tenant), Some(target)) => About::Target { tenant, target },
+            (None, _) | (_, None) => About::Nothing,
+        }
+    }
+    fn reason(&self) -> Option<&str> {
+        self.body.body.reason()
+    }
+    fn named_tenant(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
 macro_rules! bodies {
     ($($plain:ty),+; reason $($reasoned:ty),+; narrowed $($narrowed:ty),+ $(,)?) => {
         $(impl Body for $plain {})+
@@ -111,7 +133,7 @@ macro_rules! bodies {
 }
 bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
-    ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, ExplainBody, StatisticsBody, VersionsBody;
+    ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, TargetBody, ExplainBody, StatisticsBody, VersionsBody;
     reason ReasonBody, RetryBody, TriggerBody, ConfirmBody, PriorityBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody;
     narrowed AuditBody, CausesBody, DeadLettersBody, FindBody, JobFilter, LoadBody, RunListBody, TenantPageBody,
 );
@@ -173,6 +195,8 @@ answers!(
     Preview,
     TenantView,
     Listed<TenantView>,
+    TargetView,
+    Listed<TargetView>,
     NodeView,
     Gathered<ExecutorView>,
     Gathered<PoolView>,

@@ -12,6 +12,8 @@ pub enum Subject {
     Run,
     Backfill,
     Tenant,
+    /// A named downstream of a tenant.
+    Target,
     Node,
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).
     Named,
@@ -24,6 +26,7 @@ pub trait Parts {
     fn run(&self) -> Result<RunId, ApiError>;
     fn backfill(&self) -> Result<BackfillId, ApiError>;
     fn tenant(&self) -> String;
+    fn target(&self) -> String;
     fn node(&self) -> String;
 }
 
@@ -34,6 +37,10 @@ pub enum About<'a> {
     Run(RunId),
     Backfill(BackfillId),
     Tenant(&'a str),
+    Target {
+        tenant: &'a str,
+        target: &'a str,
+    },
     Node(&'a str),
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).
     Named,

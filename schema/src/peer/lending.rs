@@ -6,7 +6,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Of one tenant.
+/// Of one tenant, or of one of its targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub jobs: u64,
@@ -16,6 +16,14 @@ pub struct Counts {
     pub waiting: u64,
     /// Permits that it could use.
     pub wanted: u64,
+    /// Of a target: the number of the state of its breaker ([`crate::view::targets::BreakerState`]).
+    #[serde(default, skip_serializing_if = "is_closed")]
+    pub breaker: u8,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_closed(breaker: &u8) -> bool {
+    *breaker == 0
 }
 
 impl Counts {
@@ -26,6 +34,8 @@ impl Counts {
             running: self.running + other.running,
             waiting: self.waiting + other.waiting,
             wanted: self.wanted + other.wanted,
+            // The worst one.
+            breaker: self.breaker.max(other.breaker),
         }
     }
 }

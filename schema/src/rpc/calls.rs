@@ -59,6 +59,7 @@ field!(OfJob = "jobId": JobId, required true, of parts parts.job().map(Some), ab
 field!(OfRun = "runId": RunId, required true, of parts parts.run().map(Some), about Run id About::Run(*id));
 field!(OfBackfill = "backfillId": BackfillId, required true, of parts parts.backfill().map(Some), about Backfill id About::Backfill(*id));
 field!(OfTenant = "tenantId": String, required true, of parts Ok(Some(parts.tenant())), about Tenant name About::Tenant(name));
+field!(OfTarget = "target": String, required true, of parts Ok(Some(parts.target())), about Target _name About::Nothing);
 field!(OfNode = "node": String, required true, of parts Ok(Some(parts.node())), about Node name About::Node(name));
 field!(/// HTTP's `Idempotency-Key`.
     OnceOnly = "idempotencyKey": String, required false, of _parts Ok(None), about Nothing _key About::Nothing);
@@ -71,6 +72,8 @@ pub type RunCall<B> = Call<OfRun, B>;
 pub type BackfillCall<B> = Call<OfBackfill, B>;
 /// A call about one tenant.
 pub type TenantCall<B> = Call<OfTenant, B>;
+/// A call about one target of a tenant.
+pub type TargetCall<B> = Call<OfTenant, Call<OfTarget, B>>;
 /// A call about one node of the cluster.
 pub type NodeCall<B> = Call<OfNode, B>;
 /// `job.create`: the job and, if wanted, a key that makes a repeated create answer with the job that was made.

@@ -47,6 +47,8 @@ upper_enum!(/// What holds something.
         Pool = "POOL" = 5,
         /// A node of a DAG.
         DagNode = "DAG_NODE" = 6,
+        /// A named downstream.
+        Target = "TARGET" = 7,
     } default Run);
 
 /// Something that a run or a job waits for.

@@ -17,7 +17,7 @@ use campanile_schema::{
     loan::{Level, LoanEvent},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
-    stored::{Sealed, StoredAction, StoredJob, StoredLimits, StoredTrigger, TenantRecord},
+    stored::{Sealed, StoredAction, StoredJob, StoredLimits, StoredTrigger, TargetTerms, TenantRecord, target_key},
     text::Labels,
 };
 use serde::Serialize;
@@ -152,6 +152,8 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
     described.description = Some("Closes the books.\nAsk before you stop it.".into());
     described.owner = Some("finance@example.org".into());
     described.annotations = Labels::from(&[("runbook".to_owned(), "https://example.org/r".to_owned())].into());
+    let mut aimed = plain("aimed", StoredTrigger::Manual {});
+    aimed.target = Some("ledger-db".into());
     vec![
         ("cron, typical", typical()),
         ("cron, no default", full()),
@@ -165,6 +167,7 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("manual, request of defaults", plain_request),
         ("manual, texts for people", described),
         ("manual, bounded in time", in_time),
+        ("manual, with a target", aimed),
     ]
 }
 
@@ -419,6 +422,20 @@ pub fn tenant() -> TenantRecord {
         max_jobs: 10_000,
         max_queued_runs: 5_000,
         version: 4,
+        target: None,
+    }
+}
+
+/// Settings of a target.
+pub fn target() -> TenantRecord {
+    let terms = TargetTerms { retry_percent: 10, failure_percent: 50, min_attempts: 10, open_sec: 30 };
+    TenantRecord {
+        tenant: target_key("finance", "ledger-db"),
+        max_concurrent_runs: 8,
+        max_triggers_per_sec: 2.5,
+        version: 1,
+        target: Some(terms),
+        ..TenantRecord::default()
     }
 }
 
@@ -450,5 +467,7 @@ pub fn samples() -> Vec<Sample> {
     samples.extend(graph::changes().iter().map(|change| sample("graph change", graph::change_name(change), change)));
     samples.extend(backfill::samples());
     samples.push(sample("node body", "in the lane of backfills", &graph::node_body_of_backfill()));
+    samples.push(sample("tenant", "of a target", &target()));
+    samples.push(sample("event", "TenantSet, of a target", &Event::TenantSet { tenant: target() }));
     samples
 }

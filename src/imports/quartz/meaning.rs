@@ -236,7 +236,7 @@ fn simple(trigger: &QuartzTrigger, repeats: i64, interval_ms: i64, changed: &mut
     const HAND: &str = "make the job by hand, or trigger it once";
     match (repeats, trigger.start) {
         (0, Some(at)) => {
-            let mut once = Trigger::once(Some(at), None);
+            let mut once = Trigger::once_at(at);
             let policy = misfire(trigger, MisfirePolicy::FireOnceNow, changed);
             if let Trigger::Once { misfire_policy, .. } = &mut once {
                 *misfire_policy = policy;

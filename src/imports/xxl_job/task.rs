@@ -155,6 +155,7 @@ fn limits(row: &Row, spec: &mut JobSpec, changed: &mut Vec<String>) {
             base_delay_sec: RETRY_SEC,
             max_delay_sec: RETRY_SEC,
             jitter: 0.0,
+            max_elapsed_sec: None,
         };
         if i64::from(attempts) <= retries {
             changed.push(format!("it retries {retries} times there, and {} times here", attempts - 1));

@@ -181,6 +181,9 @@ pub struct Spec {
     /// Who answers for the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// The named system that its bodies call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }
 
 campanile_schema::redacted_debug!(Spec {
@@ -188,7 +191,7 @@ campanile_schema::redacted_debug!(Spec {
     misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout, max_runtime,
     idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
     edges, fail_fast, max_parallel, params,
-    priority, resources, hooks, display_name, description, owner,
+    priority, resources, hooks, display_name, description, owner, target,
 } hides { secret_params });
 
 /// `maxAttempts` counts the first try.
@@ -321,6 +324,7 @@ fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant,
     spec.resources = written.resources.unwrap_or(spec.resources);
     spec.hooks = written.hooks.unwrap_or_default();
     (spec.display_name, spec.description, spec.owner) = (written.display_name, written.description, written.owner);
+    spec.target = written.target;
     spec.params = params.unwrap_or(spec.params);
     spec.secret_params = secret_params;
     if let Some(retry) = retry_policy {

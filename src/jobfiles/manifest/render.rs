@@ -48,6 +48,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         description,
         owner,
         annotations,
+        target,
     } = job;
     let usual = JobSpec::new(tenant_id, name, Trigger::Manual {});
     let mut spec: Spec = serde_json::from_value(Value::Object(timing(trigger)?)).map_err(|error| error.to_string())?;
@@ -69,6 +70,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.display_name.clone_from(display_name);
     spec.description.clone_from(description);
     spec.owner.clone_from(owner);
+    spec.target.clone_from(target);
     let kind = match action {
         Some(Action::Dag(graph)) => {
             set_graph(&mut spec, graph);

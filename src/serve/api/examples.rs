@@ -155,6 +155,20 @@ fn limits() -> Value {
     json!({"maxConcurrentRuns": 50, "maxTriggersPerSec": 100.0, "maxJobs": 1000, "maxQueuedRuns": 0})
 }
 
+fn target() -> Value {
+    json!({
+        "tenantId": "finance", "target": "ledger-db", "settings": target_settings(), "version": 1, "breaker": "CLOSED",
+        "running": 3, "waiting": 0,
+    })
+}
+
+fn target_settings() -> Value {
+    json!({
+        "maxConcurrentRuns": 8, "maxRunsPerSec": 20.0, "retryPercent": 10, "failurePercent": 50, "minAttempts": 10,
+        "openSec": 10,
+    })
+}
+
 fn audited() -> Value {
     json!({
         "at": AT, "who": "olga", "address": "192.0.2.7", "operation": "job.pause", "tenantId": "default", "jobId": 8193,
@@ -184,6 +198,7 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         "dag.mark" => json!({"node": "B", "state": "SUCCESS", "reason": "done by hand"}),
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
+        "target.set" => target_settings(),
         "job.pause" | "job.resume" | "backfill.pause" | "backfill.resume" | "run.cancel" | "run.retry"
         | "dag.pause" | "dag.resume" | "dlq.redrive" | "dlq.discard" | "outbox.resend" | "outbox.discard"
         | "tenant.pause" | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept" | "cluster.cordon"
@@ -303,6 +318,8 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         })),
         "tenant.list" => json!({"items": [tenant()]}),
         "tenant.get" | "tenant.set" => tenant(),
+        "target.list" => json!({"items": [target()]}),
+        "target.get" | "target.set" => target(),
         "executor.list" => json!({"items": [{
             "executorId": "billing-1", "session": 1234567890, "pools": ["default"], "slots": 8, "running": 1, "credit": 7,
             "state": "READY", "labels": {"zone": "a"}, "lastHeartbeatAt": AT,
@@ -388,6 +405,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "backfillId" => json!(20481),
         "tenantId" => json!("default"),
         "node" => json!("n1"),
+        "target" => json!("ledger-db"),
         "file" => json!("index.js"),
         "name" | "text" => json!("daily_billing"),
         "labels" => json!("team=pay"),

@@ -101,6 +101,10 @@ impl Parts for Call {
         self.param("tenantId").to_owned()
     }
 
+    fn target(&self) -> String {
+        self.param("target").to_owned()
+    }
+
     fn node(&self) -> String {
         self.param("node").to_owned()
     }

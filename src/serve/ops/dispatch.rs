@@ -96,6 +96,10 @@ impl Operations {
                 access::check_tenant_name(tenant)?;
                 access::owns(caller, tenant, "tenant", &tenant)
             }
+            About::Target { tenant, target } => {
+                access::check_tenant_name(tenant)?;
+                access::owns(caller, tenant, "target", &target)
+            }
             About::Named => match request.named_tenant() {
                 Some(named) => {
                     *named = access::scope(caller, named.take())?;
@@ -155,7 +159,7 @@ impl ReadSubject {
             About::Job(job) => Self::Job(job),
             About::Run(run) => Self::Run(run),
             About::Backfill(id) => Self::Backfill(id),
-            About::Tenant(_) | About::Node(_) | About::Named | About::Nothing => Self::Other,
+            About::Tenant(_) | About::Target { .. } | About::Node(_) | About::Named | About::Nothing => Self::Other,
         }
     }
 }

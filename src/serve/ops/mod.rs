@@ -26,6 +26,7 @@ mod outbox;
 mod paging;
 mod parsing;
 mod runs;
+mod targets;
 mod tenants;
 mod traced;
 mod watch;

@@ -63,7 +63,11 @@ fn the_document_is_what_is_served() {
     let paths = document["paths"].as_object().unwrap();
     assert!(paths.len() > 25, "{}", paths.len());
     for (path, methods) in paths {
-        let path = path.replace("{jobId}", "4096").replace("{runId}", "4096").replace("{tenantId}", "none");
+        let path = path
+            .replace("{jobId}", "4096")
+            .replace("{runId}", "4096")
+            .replace("{tenantId}", "none")
+            .replace("{target}", "none");
         for method in methods.as_object().unwrap().keys() {
             // Without a token: operations are found and ask who calls, pages answer.
             let answer = raw::call(&server.address, &method.to_uppercase(), &path, &[], b"");

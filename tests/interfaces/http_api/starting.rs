@@ -42,7 +42,8 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
             .replace("{jobId}", "1")
             .replace("{runId}", "1")
             .replace("{tenantId}", "none")
-            .replace("{backfillId}", "1");
+            .replace("{backfillId}", "1")
+            .replace("{target}", "db");
         for (method, operation) in methods.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
             let (query, body) = match id {
@@ -53,7 +54,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "dag.create" => ("", r#"{"dagId":"d","nodes":[1]}"#),
                 "job.backfill" | "job.replay" => ("", r#"{"from":"2026-02-01T00:00:00Z","to":"2026-02-07T00:00:00Z"}"#),
                 "dag.mark" => ("", r#"{"node":"A","state":"SUCCESS"}"#),
-                "tenant.set" => ("", "{}"),
+                "tenant.set" | "target.set" => ("", "{}"),
                 "job.find" => ("?name=a", ""),
                 "job.plan" | "job.apply" => ("", APPLIED),
                 // It is alone, whether it is ready or not.

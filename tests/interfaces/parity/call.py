@@ -7,7 +7,7 @@ import sys
 from datetime import datetime
 from enum import Enum
 
-from campanile import ApiError, Quota
+from campanile import ApiError, Quota, TargetSettings
 from campanile.blocking import Client
 from campanile.shapes import read
 from campanile.spec import Cron, JobSpec, Manual
@@ -50,6 +50,8 @@ def arguments(method, given):
         return [JobSpec(name=given["name"], trigger=Manual())], {}
     if method == "tenant.set":
         return [given.pop("tenantId"), read(Quota, given)], {}
+    if method == "target.set":
+        return [given.pop("tenantId"), given.pop("target"), read(TargetSettings, given)], {}
     if method == "schedule.preview":
         trigger = Cron(expr=given["trigger"]["expr"])
         return [trigger], {"after": datetime.fromisoformat(given["after"]), "count": given["count"]}
@@ -69,6 +71,6 @@ with Client(address, token=token) as client:
     except ApiError as error:
         print(json.dumps({"code": error.code}))
     else:
-        if method in ("tenant.list", "executor.list", "pool.list"):
+        if method in ("tenant.list", "target.list", "executor.list", "pool.list"):
             answer = {"items": answer}
         print(json.dumps({"ok": shown(answer)}))

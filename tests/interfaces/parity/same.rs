@@ -16,6 +16,7 @@ use campanile_schema::{
         explain::ExplainView,
         outbox::OutboxMessageView,
         runs::{CausesView, LoadView, StatisticsView},
+        targets::TargetView,
         versions::VersionView,
     },
 };
@@ -104,6 +105,8 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         "tenant.get" | "tenant.set" => typed::<TenantView>(client, name, params).await,
         "audit.list" => typed::<Page<AuditView>>(client, name, params).await,
         "tenant.list" => typed::<Listed<TenantView>>(client, name, params).await,
+        "target.get" | "target.set" => typed::<TargetView>(client, name, params).await,
+        "target.list" => typed::<Listed<TargetView>>(client, name, params).await,
         "system.info" => typed::<NodeView>(client, name, params).await,
         "executor.list" => typed::<Gathered<ExecutorView>>(client, name, params).await,
         "pool.list" => typed::<Gathered<PoolView>>(client, name, params).await,
@@ -284,6 +287,13 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
     let mut of_tenant = quota.clone();
     of_tenant["tenantId"] = json!("other");
     let tenant = json!({"tenantId": "other"});
+    let settings = json!({
+        "maxConcurrentRuns": 0, "maxRunsPerSec": 5.0, "retryPercent": 10, "failurePercent": 50, "minAttempts": 10, "openSec": 10,
+    });
+    let target = json!({"tenantId": "other", "target": "db"});
+    let mut of_target = settings.clone();
+    of_target["tenantId"] = json!("other");
+    of_target["target"] = json!("db");
     let taken = json!({"name": "good", "trigger": {"type": "MANUAL"}});
     let dag = json!({"dagId": "good", "nodes": [good]});
     // The job has no instants, and there is no backfill 4096.
@@ -375,6 +385,38 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
             quota,
             of_tenant,
             &["tenant", "set", "other", "--max-concurrent-runs", "7"],
+        ),
+        call(
+            "target.set",
+            "PUT",
+            "/api/v1/tenants/other/targets/db",
+            settings,
+            of_target,
+            &["target", "set", "other", "db", "--max-runs-per-sec", "5"],
+        ),
+        call(
+            "target.get",
+            "GET",
+            "/api/v1/tenants/other/targets/db",
+            Value::Null,
+            target,
+            &["target", "get", "other", "db"],
+        ),
+        call(
+            "target.list",
+            "GET",
+            "/api/v1/tenants/other/targets",
+            Value::Null,
+            tenant.clone(),
+            &["target", "list", "other"],
+        ),
+        call(
+            "target.delete",
+            "DELETE",
+            "/api/v1/tenants/other/targets/nobody",
+            Value::Null,
+            json!({"tenantId": "other", "target": "nobody"}),
+            &["target", "delete", "other", "nobody"],
         ),
         post("tenant.pause", "/api/v1/tenants/other/pause", tenant.clone(), &["tenant", "pause", "other"]),
         post("tenant.resume", "/api/v1/tenants/other/resume", tenant, &["tenant", "resume", "other"]),

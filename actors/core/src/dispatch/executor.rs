@@ -4,6 +4,7 @@ use super::permit::SessionCredit;
 use campanile_schema::{
     ids::{ExecutorSession, RunId, Token},
     rpc::executor::{Held, Register},
+    text::Text,
 };
 use hashbrown::HashMap;
 
@@ -21,6 +22,9 @@ pub struct Holding {
     /// It was started before this pool had its shard: its executor has to announce it. One that this pool has started may be on its
     /// way, so an announcement without it says nothing.
     pub inherited: bool,
+    /// Whose it is, and of which pool. Empty: not known.
+    pub tenant: Text,
+    pub pool: Text,
 }
 
 /// See the module's text. Whether it is connected, and heard of, the pool actor knows.
@@ -48,8 +52,16 @@ impl Executor {
     /// The run counts as its own from now on.
     pub fn hold(&mut self, held: Held, run: Option<&WaitingRun>) {
         let (cpu, memory_mb, storage_mb) = run.map_or((0.0, 0, 0), |w| (w.cpu, w.memory_mb, w.storage_mb));
-        let holding = Holding { held, cpu, memory_mb, storage_mb, stopping_ms: None, inherited: false };
+        let (tenant, pool) = run.map_or_else(Default::default, |w| (w.tenant.clone(), w.pool.clone()));
+        let holding = Holding { held, cpu, memory_mb, storage_mb, stopping_ms: None, inherited: false, tenant, pool };
         self.running.insert(held.run, holding);
+    }
+
+    /// A run that it holds already is this tenant's.
+    pub fn belongs(&mut self, run: RunId, tenant: Text, pool: Text) {
+        if let Some(holding) = self.running.get_mut(&run) {
+            (holding.tenant, holding.pool) = (tenant, pool);
+        }
     }
 
     /// The run does not count any more, unless it counts for another attempt than the one with this token.

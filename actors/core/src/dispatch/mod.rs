@@ -10,7 +10,7 @@
 //! - not here: its attempt is durable, or it was given up.
 //!
 //! Invariants: no executor gets more than its credit, its slots and its resources allow; live runs go before backfill, higher
-//! priority goes first, tenants of a priority take turns, and runs of a tenant keep their order; a run that nobody can take at the moment
+//! priority goes first but for the turns of the others ([`queue`]), tenants of a priority take turns, and runs of a tenant keep their order; a run that nobody can take at the moment
 //! holds up only a limited number of others. `tests/dispatch.rs` compares all of it with a simple implementation.
 //!
 //! It never reads a clock, and sends nothing: the pool actor (`actors/src/pool`) has the sessions, tells when, and carries out.
@@ -21,6 +21,8 @@ pub mod permit;
 pub mod queue;
 pub mod rules;
 pub mod score;
+pub mod share;
+pub mod target;
 
 pub use executor::{Executor, Holding, Seat};
 pub use queue::Queue;
@@ -29,10 +31,12 @@ use crate::job::WaitingRun;
 use campanile_schema::{
     ids::{ExecutorSession, RunId},
     kinds::ActionKind,
+    limits::AGED_LOOKS,
     text::Text,
 };
 use hashbrown::HashMap;
 use rules::{Rule, kept};
+use share::Shares;
 
 /// Runs passed over in one round of a class because who could run them has no credit or no room: bounds a round's cost.
 const PASSED_OVER_PER_ROUND: usize = 64;
@@ -73,6 +77,9 @@ pub struct Dispatch {
     bound: HashMap<RunId, Box<WaitingRun>>,
     /// Of all time.
     matches: u64,
+    shares: Shares,
+    /// Runs of a lower priority stay where they are.
+    least_priority: u16,
 }
 
 impl Dispatch {
@@ -173,13 +180,26 @@ impl Dispatch {
         })
     }
 
+    /// Runs of a lower priority than this are not matched from now on.
+    pub fn hold_below(&mut self, priority: u16) {
+        self.least_priority = priority;
+    }
+
+    /// Whether a run that is queued is of a backfill, and its priority.
+    pub fn lane_of(&self, run: RunId) -> Option<(bool, u16)> {
+        self.queues.values().find_map(|queue| queue.lane_of(run))
+    }
+
     /// Gives runs that are queued to executors, as many as these may take. The order of the seats changes; of equal executors the first gets
-    /// a run. The caller carries each match out, and calls [`Self::bind`] for it, before the next round.
-    pub fn round(&mut self, seats: &mut [Seat<'_>], matched: &mut Vec<Match>) {
+    /// a run; `now_ms`: CLOCK_BOOTTIME. The caller carries each match out, and calls [`Self::bind`] for it, before the next round.
+    pub fn round(&mut self, seats: &mut [Seat<'_>], matched: &mut Vec<Match>, now_ms: i64) {
         let places = permit::places(self.bound.len());
+        self.shares.count(self.queues.values().any(Queue::has_several_tenants), seats, now_ms);
         for (class, queue) in self.queues.iter_mut().filter(|(_, queue)| !queue.is_empty()) {
             let of_class = partition(seats, |seat| filter::serves(seat.executor, class));
-            let misfits = round_of(queue, &mut seats[..of_class], places, &mut self.matches, matched);
+            let counts = (&mut self.matches, &mut self.shares);
+            queue.hold_below(self.least_priority);
+            let misfits = round_of(queue, &mut seats[..of_class], places, counts, matched);
             self.misfits.extend(misfits.into_iter().map(|run| (run.run, run)));
         }
     }
@@ -191,20 +211,27 @@ fn round_of(
     queue: &mut Queue,
     seats: &mut [Seat<'_>],
     places: usize,
-    matches: &mut u64,
+    (matches, shares): (&mut u64, &mut Shares),
     matched: &mut Vec<Match>,
 ) -> Vec<Box<WaitingRun>> {
     let (mut misfits, mut passed_over) = (Vec::new(), Vec::new());
     let most_passed_over = if kept(Rule::PassedOverIsLimited) { PASSED_OVER_PER_ROUND } else { usize::MAX };
     // Those that may get runs stand before the others.
     let mut ready = partition(seats, |seat| seat.left > 0);
+    let mut looks = 0;
     while ready > 0 && passed_over.len() < most_passed_over && matched.len() < places {
-        let Some(run) = queue.pop() else { break };
+        let is_turn = looks < AGED_LOOKS && queue.is_turn_of_aged();
+        looks += usize::from(is_turn);
+        let aged = if is_turn { queue.pop_aged(shares) } else { None };
+        let is_aged = aged.is_some();
+        let Some(run) = aged.or_else(|| queue.pop(shares)) else { break };
         if let Some(index) = score::best(&seats[..ready], &run) {
             let seat = &mut seats[index];
             *matches += 1;
             seat.take(&run, *matches);
+            shares.took(&run);
             matched.push((seat.session, run));
+            queue.started(is_aged);
             if seat.left == 0 {
                 ready -= 1;
                 seats.swap(index, ready);

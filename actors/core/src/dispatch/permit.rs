@@ -151,6 +151,16 @@ impl TenantPermits {
         !limits.rated || self.tokens >= 1.0
     }
 
+    /// Permits that are left. In a cluster a shard whose runs are not counted yet may have none of them.
+    pub fn room(&self, limits: TenantLimits) -> usize {
+        let permits = match &self.loan {
+            _ if limits.concurrent == 0 => usize::MAX,
+            None => (limits.concurrent as usize).saturating_sub(self.holders.len()),
+            Some(loan) => loan.share.min(loan.borrowed.permits()).saturating_sub(loan.borrowed.used()) as usize,
+        };
+        if limits.rated { permits.min(self.tokens.max(0.0) as usize) } else { permits }
+    }
+
     /// The run gets a permit.
     pub fn start(&mut self, run: RunId, limits: TenantLimits) {
         self.hold(run);

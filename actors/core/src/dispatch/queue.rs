@@ -1,10 +1,17 @@
 //! Runs that have a permit and wait for an executor, in the order in which they get one: live runs before backfill,
-//! then higher priority first. Within a priority it is deficit round robin over tenants, so that many runs of one
-//! tenant do not delay the others.
+//! then higher priority first. Within a priority tenants take turns, and of the next few the one with the least part of the
+//! node's slots ([`super::share`]) goes first, so that neither many runs nor long bodies of one tenant delay the others.
+//!
+//! A low priority waits, but not for ever. When [`STARTS_BY_PRIORITY`] runs have started by priority, the next turn is that of the live
+//! priority that has gone without a run for longest. So of `p` live priorities that wait, each gets one of
+//! `(STARTS_BY_PRIORITY + 1) x (p - 1)` runs at least, as far as executors can take its runs. Runs of backfills have no such turn.
 
-use super::rules::{Rule, kept};
+use super::{
+    rules::{Rule, kept},
+    share::Shares,
+};
 use crate::job::WaitingRun;
-use campanile_schema::ids::RunId;
+use campanile_schema::{ids::RunId, limits::STARTS_BY_PRIORITY};
 use hashbrown::{HashMap, hash_map::Entry as Place};
 use std::{
     cmp::Reverse,
@@ -23,11 +30,13 @@ struct Entry {
     run: Box<WaitingRun>,
 }
 
-/// Tenants of one rank take turns; every run costs one, so a turn is one run.
+/// Tenants of one rank take turns; a turn is one run.
 #[derive(Debug, Default)]
 struct Turns {
     /// Those with a run.
     order: VecDeque<Arc<str>>,
+    /// Number of the last run of this rank that left the queue.
+    left: u64,
     runs: HashMap<Arc<str>, VecDeque<Entry>>,
 }
 
@@ -40,10 +49,18 @@ pub struct Queue {
     members: HashMap<RunId, u64>,
     /// Number of the last entry.
     entries: u64,
+    /// Runs that have left the queue.
+    left: u64,
+    /// Runs that have started by priority since another one had its turn.
+    by_priority: u32,
+    /// Runs of a lower priority do not leave.
+    least_priority: u16,
     /// Those that were given up since the last sweep, at most so many of them are still in a rank.
     given_up: usize,
 }
 
+/// Tenants whose shares are compared for one turn.
+const TENANTS_LOOKED_AT: usize = 8;
 /// Ranks and tenants that keep their tables while nothing of theirs waits: runs come and go all the time.
 const RANKS_KEPT: usize = 8;
 const TENANTS_KEPT: usize = 1_024;
@@ -56,6 +73,11 @@ fn rank(run: &WaitingRun) -> Rank {
     (backfill, Reverse(if kept(Rule::PriorityFirst) { run.priority } else { 0 }))
 }
 
+/// Whether runs of the rank leave, if only those of so much priority do.
+fn leaves_by(rank: &Rank, least: u16) -> bool {
+    rank.1.0 >= least || !kept(Rule::LowPriorityWaits)
+}
+
 /// Takes a run out of the members if it is this entry by which it waits.
 fn leaves(members: &mut HashMap<RunId, u64>, entry: &Entry) -> bool {
     match members.remove(&entry.run.run) {
@@ -66,6 +88,52 @@ fn leaves(members: &mut HashMap<RunId, u64>, entry: &Entry) -> bool {
         }
         None => false,
     }
+}
+
+/// The tenant of a rank whose turn it is. Those that were looked at and have more go behind the others, if there are others.
+fn next_tenant(order: &mut VecDeque<Arc<str>>, shares: &Shares) -> Option<Arc<str>> {
+    let looked_at = order.len().min(TENANTS_LOOKED_AT);
+    if looked_at < 2 || !kept(Rule::SlotsAreShared) {
+        return order.pop_front();
+    }
+    let share = |at: &usize| shares.of(&order[*at]);
+    let least = (0..looked_at).min_by(|one, other| share(one).total_cmp(&share(other)))?;
+    let tenant = order.remove(least);
+    if order.len() >= looked_at {
+        order.rotate_left(looked_at - 1);
+    }
+    tenant
+}
+
+/// The next run of a rank, which gets this number of those that have left.
+fn next_of(
+    turns: &mut Turns,
+    members: &mut HashMap<RunId, u64>,
+    shares: &Shares,
+    left: u64,
+) -> Option<Box<WaitingRun>> {
+    while let Some(tenant) = next_tenant(&mut turns.order, shares) {
+        let Some(runs) = turns.runs.get_mut(&tenant) else { continue };
+        let next = runs.pop_front();
+        if !runs.is_empty() {
+            if kept(Rule::TenantsTakeTurns) {
+                turns.order.push_back(tenant);
+            } else {
+                turns.order.push_front(tenant);
+            }
+        } else if turns.runs.len() > TENANTS_KEPT {
+            turns.runs.remove(&tenant);
+        }
+        match next {
+            Some(entry) if leaves(members, &entry) || !kept(Rule::GivenUpStaysOut) => {
+                turns.left = left;
+                return Some(entry.run);
+            }
+            // Given up meanwhile.
+            Some(_) | None => {}
+        }
+    }
+    None
 }
 
 impl Queue {
@@ -117,33 +185,60 @@ impl Queue {
         (turns, known.unwrap_or_else(|| run.tenant.as_str().into()))
     }
 
-    pub fn pop(&mut self) -> Option<Box<WaitingRun>> {
+    pub fn pop(&mut self, shares: &Shares) -> Option<Box<WaitingRun>> {
         if self.ranks.len() > RANKS_KEPT {
             self.ranks.retain(|_, turns| !turns.order.is_empty());
         }
-        for turns in self.ranks.values_mut() {
-            while let Some(tenant) = turns.order.pop_front() {
-                let Some(runs) = turns.runs.get_mut(&tenant) else { continue };
-                let next = runs.pop_front();
-                if !runs.is_empty() {
-                    if kept(Rule::TenantsTakeTurns) {
-                        turns.order.push_back(tenant);
-                    } else {
-                        turns.order.push_front(tenant);
-                    }
-                } else if turns.runs.len() > TENANTS_KEPT {
-                    turns.runs.remove(&tenant);
-                }
-                match next {
-                    Some(entry) if leaves(&mut self.members, &entry) || !kept(Rule::GivenUpStaysOut) => {
-                        return Some(entry.run);
-                    }
-                    // Given up meanwhile.
-                    Some(_) | None => {}
-                }
-            }
-        }
-        None
+        let least = self.least_priority;
+        let mut ranks = self.ranks.iter_mut().filter(|(rank, _)| leaves_by(rank, least)).map(|(_, turns)| turns);
+        let run = ranks.find_map(|turns| next_of(turns, &mut self.members, shares, self.left + 1));
+        self.left += u64::from(run.is_some());
+        run
+    }
+
+    /// Runs of a lower priority than this do not leave from now on.
+    pub fn hold_below(&mut self, priority: u16) {
+        self.least_priority = priority;
+    }
+
+    /// Whether a run that waits is of a backfill, and its priority. It looks through all of them.
+    pub fn lane_of(&self, run: RunId) -> Option<(bool, u16)> {
+        let number = self.members.get(&run)?;
+        let mut entries = self.ranks.values().flat_map(|turns| turns.runs.values()).flatten();
+        entries.find(|entry| entry.number == *number).map(|entry| (entry.run.backfill, entry.run.priority))
+    }
+
+    /// Whether runs of several tenants of one rank wait.
+    pub fn has_several_tenants(&self) -> bool {
+        self.ranks.values().any(|turns| turns.order.len() > 1)
+    }
+
+    /// Whether the next turn is not that of the highest priority.
+    pub fn is_turn_of_aged(&self) -> bool {
+        let lanes = |back: &bool| !back || !kept(Rule::BackLaneDoesNotAge);
+        let waits = |(rank, turns): &(&Rank, &Turns)| {
+            lanes(&rank.0) && leaves_by(rank, self.least_priority) && !turns.order.is_empty()
+        };
+        self.by_priority >= STARTS_BY_PRIORITY
+            && self.ranks.len() > 1
+            && self.ranks.iter().filter(waits).count() > 1
+            && kept(Rule::LowPriorityAges)
+    }
+
+    /// The next run of the live priority that has gone without for longest.
+    pub fn pop_aged(&mut self, shares: &Shares) -> Option<Box<WaitingRun>> {
+        let least = self.least_priority;
+        let ages = |rank: &Rank| leaves_by(rank, least) && (!rank.0 || !kept(Rule::BackLaneDoesNotAge));
+        let live = self.ranks.iter_mut().filter(|(rank, _)| ages(rank));
+        let waiting = live.map(|(_, turns)| turns).filter(|turns| !turns.order.is_empty());
+        let run = next_of(waiting.min_by_key(|turns| turns.left)?, &mut self.members, shares, self.left + 1);
+        self.left += u64::from(run.is_some());
+        run
+    }
+
+    /// A run that has left starts; `aged`: see [`Self::pop_aged`].
+    pub fn started(&mut self, aged: bool) {
+        self.by_priority = if aged { 0 } else { self.by_priority.saturating_add(1) };
     }
 
     /// Only these runs stay; `gone` hears the tenant of each other one.
@@ -223,6 +318,8 @@ mod tests {
             memory_mb: 0,
             storage_mb: 0,
             since_ms: 0,
+            target: None,
+            retry: false,
         })
     }
 
@@ -236,7 +333,7 @@ mod tests {
         queue.push(run(11, "quiet", 500, false));
         queue.push(run(12, "quiet", 900, true));
         assert!(!queue.push(run(12, "quiet", 900, true)), "a run waits once");
-        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop(&Shares::default())).map(|w| w.run.0).collect();
         assert_eq!(order, [11, 0, 10, 1, 2, 3, 4, 12]);
     }
 
@@ -255,7 +352,7 @@ mod tests {
         assert_eq!(queue.len(), 2);
         assert!(kept <= 2 * GIVEN_UP_KEPT, "{kept} are kept for 2 that wait");
         assert!(queue.ranks.len() <= 2 * GIVEN_UP_KEPT);
-        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop(&Shares::default())).map(|w| w.run.0).collect();
         assert_eq!(order.len(), 2);
         assert!(order.contains(&0) && order.contains(&49_999));
     }
@@ -272,7 +369,7 @@ mod tests {
         assert_eq!(taken, [0, 4]);
         assert_eq!(queue.len(), 3);
         assert!(queue.push(run(4, "paused", 104, false)), "it may come back");
-        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop(&Shares::default())).map(|w| w.run.0).collect();
         assert_eq!(order, [5, 4, 3, 1]);
     }
 
@@ -284,7 +381,8 @@ mod tests {
         queue.remove(RunId(1));
         assert!(queue.push(run(1, "t", 50, false)));
         assert_eq!(queue.len(), 2);
-        let order: Vec<(u64, u16)> = std::iter::from_fn(|| queue.pop()).map(|w| (w.run.0, w.priority)).collect();
+        let order: Vec<(u64, u16)> =
+            std::iter::from_fn(|| queue.pop(&Shares::default())).map(|w| (w.run.0, w.priority)).collect();
         assert_eq!(order, [(2, 100), (1, 50)]);
     }
 
@@ -296,7 +394,7 @@ mod tests {
         assert!(queue.remove(RunId(1)));
         assert!(!queue.remove(RunId(1)));
         assert_eq!(queue.len(), 1);
-        assert_eq!(queue.pop().map(|w| w.run.0), Some(2));
-        assert!(queue.pop().is_none());
+        assert_eq!(queue.pop(&Shares::default()).map(|w| w.run.0), Some(2));
+        assert!(queue.pop(&Shares::default()).is_none());
     }
 }

@@ -40,6 +40,14 @@ breakable! {
         LiveFirst,
         /// Higher priority comes first.
         PriorityFirst,
+        /// Runs of too low a priority wait while the node cannot keep up.
+        LowPriorityWaits,
+        /// A low priority has a turn now and then.
+        LowPriorityAges,
+        /// ... and never a run of a backfill before a live one.
+        BackLaneDoesNotAge,
+        /// Of the tenants of one priority, the one with the least part of the slots comes first.
+        SlotsAreShared,
         /// Tenants of one priority take turns.
         TenantsTakeTurns,
         /// Runs of a tenant and a priority keep their order.
@@ -57,5 +65,26 @@ breakable! {
         LeastLoadFirst,
         /// Of equally loaded ones, the one that waits longest for a run.
         EqualsTakeTurns,
+
+        /// A retry of a target starts only as far as the budget allows.
+        RetriesAreFew,
+        /// A retry takes its part of the budget.
+        RetryIsSpent,
+        /// A limited number of retries can be saved up.
+        RetriesSavedAreFinite,
+        /// The breaker of a target opens when most attempts fail.
+        BreakerOpens,
+        /// Nothing starts while it is open,
+        OpenBreakerHolds,
+        /// ... and each opening in a row is longer than the one before.
+        OpensForLonger,
+        /// Then one attempt starts first, and only what works makes room for more.
+        TargetComesBackSlowly,
+        /// The failure of a lone attempt opens it again,
+        ProbeDecides,
+        /// ... and another failure halves the room.
+        FailureHalvesTheRoom,
+        /// Ends of attempts that began before it opened do not count.
+        OldEndsSayNothing,
     }
 }

@@ -1,6 +1,6 @@
 //! The commands of a job.
 
-use super::{backfill_command::BackfillCommand, claim::Claimant};
+use super::{backfill_command::BackfillCommand, claim::Claimant, held::HeldTimes};
 use crate::{
     graph::step::GraphCommand,
     shard::{self, Pause},
@@ -44,6 +44,8 @@ pub struct Context {
     pub node_room: usize,
     /// What is behind the decisions cannot keep up: due instants wait undecided, and callers are refused.
     pub overloaded: bool,
+    /// When they waited for that. None: never.
+    pub held: Option<Arc<HeldTimes>>,
     /// Version of the zone database.
     pub tzdb: &'static str,
     /// Which runs of schedules begin a trace. None: nothing is traced.
@@ -51,6 +53,11 @@ pub struct Context {
 }
 
 impl Context {
+    /// For how long the node itself has held back an instant that was due then, ms.
+    pub(super) fn held_since(&self, due_ms: i64) -> i64 {
+        self.held.as_ref().map_or(0, |held| held.within(due_ms, self.now_ms))
+    }
+
     /// The tenant or the system is paused.
     pub fn paused(&self) -> Option<SkipReason> {
         shard::lasting(&self.pauses)

@@ -1,5 +1,6 @@
 //! The effects that must happen outside once a decision is durable, and the answer to the caller.
 
+use crate::dispatch::target::Verdict;
 use campanile_schema::{
     ids::{ExecutorSession, JobId, RunId, Token},
     kinds::ActionKind,
@@ -58,6 +59,10 @@ pub struct WaitingRun {
     pub memory_mb: u64,
     pub storage_mb: u64,
     pub since_ms: i64,
+    /// The downstream that its body calls.
+    pub target: Option<Text>,
+    /// An attempt of it has failed before.
+    pub retry: bool,
 }
 
 /// An assignment with its way to the executor; secrets are opened by the shell when it is sent.
@@ -80,7 +85,14 @@ pub enum Effect {
     /// Send it to the executor it was bound to.
     Assign(Assign),
     /// The body ended or is given up: permit and slot are free.
-    Ended { run: RunId, token: Token, session: Option<ExecutorSession>, tenant: Text },
+    Ended {
+        run: RunId,
+        token: Token,
+        session: Option<ExecutorSession>,
+        tenant: Text,
+        /// What it says about the run's target.
+        verdict: Verdict,
+    },
     /// Tell the executor to stop the body.
     Stop { session: ExecutorSession, held: Held },
     /// Tell the executor that an operator says the body has ended: its slot is free.
@@ -96,6 +108,7 @@ pub enum Effect {
         pool: Text,
         executor: Text,
         moved_from: Option<ExecutorSession>,
+        target: Option<Text>,
     },
 }
 

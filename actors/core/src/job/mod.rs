@@ -15,6 +15,7 @@ pub mod dag;
 mod decide;
 pub mod effect;
 pub mod graphs;
+mod held;
 pub mod pending;
 mod resting;
 pub mod rules;
@@ -27,6 +28,7 @@ pub use claim::Claimant;
 pub use command::{Command, Context, Ids, NodeAsked, Taken};
 pub use decide::{check_backfill, decide, decide_create, decide_next, same_request, too_many_instants};
 pub use effect::{Assign, Effect, Need, Reply, WaitingRun};
+pub use held::HeldTimes;
 pub use resting::Resting;
 pub use state::{HotState, Job, OpenRun};
 

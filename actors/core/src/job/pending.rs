@@ -23,6 +23,8 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRu
         memory_mb,
         storage_mb,
         since_ms,
+        target: job.def.target.clone(),
+        retry: open.tried > 0,
     })
 }
 
@@ -54,6 +56,7 @@ fn owed(job: &Job, open: &OpenRun) -> Option<Vec<Effect>> {
                 pool: job.def.pool.clone(),
                 executor: attempt.executor.clone(),
                 moved_from: None,
+                target: job.def.target.clone(),
             }];
             if open.stopping.is_some() {
                 owed.push(Effect::Stop { session, held });

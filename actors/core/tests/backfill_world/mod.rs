@@ -131,6 +131,7 @@ impl World {
             queue_half: self.queue_half,
             node_room: 1_000,
             overloaded: false,
+            held: None,
             tzdb: "2026b",
             sampling: None,
         }

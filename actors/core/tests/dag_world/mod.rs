@@ -124,6 +124,7 @@ impl World {
             queue_half: false,
             node_room: 1_000,
             overloaded: false,
+            held: None,
             tzdb: "2026b",
             sampling: None,
         };

@@ -2,6 +2,7 @@
 
 pub mod permits;
 mod reference;
+pub mod targets;
 pub mod told;
 pub mod world;
 
@@ -32,6 +33,10 @@ pub enum ViolationKind {
     Permit,
     /// More runs started in some time than the rate allows, or fewer.
     Rate,
+    /// More retries of a target started than its budget allows, or fewer.
+    Retry,
+    /// An attempt of a target may start although the breaker holds it back, or the other way round.
+    Breaker,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -15,6 +15,11 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 /// Runs of one class that a round passes over.
 const PASSED_OVER: usize = 64;
+/// Runs that start by priority before another one has its turn, and runs at which a round looks for such a turn.
+const BY_PRIORITY: usize = 16;
+const LOOKS: usize = 8;
+/// For so long a count of slots is used, ms.
+const COUNT_MS: i64 = 100;
 /// Loads and resources are sums of few decimal fractions.
 const SLACK: f64 = 1e-9;
 
@@ -103,6 +108,8 @@ struct Entry {
 /// Tenants of one rank in the order of their turns; those without a run are not among them.
 struct Rank {
     key: (bool, Reverse<u16>),
+    /// When the last of its runs left.
+    left: usize,
     tenants: Vec<(String, Vec<Entry>)>,
 }
 
@@ -110,13 +117,17 @@ struct Rank {
 struct Line {
     class: Class,
     ranks: Vec<Rank>,
+    /// Runs that have left, and whether each that has started did so for its age.
+    left: usize,
+    started: Vec<bool>,
+    least_priority: u16,
 }
 
 impl Line {
     fn rank(&mut self, run: &WaitingRun) -> &mut Rank {
         let key = (run.backfill, Reverse(run.priority));
         if !self.ranks.iter().any(|rank| rank.key == key) {
-            self.ranks.push(Rank { key, tenants: Vec::new() });
+            self.ranks.push(Rank { key, left: 0, tenants: Vec::new() });
             self.ranks.sort_by_key(|rank| rank.key);
         }
         self.ranks.iter_mut().find(|rank| rank.key == key).unwrap()
@@ -140,15 +151,40 @@ impl Line {
         }
     }
 
-    fn pop(&mut self) -> Option<WaitingRun> {
-        for rank in &mut self.ranks {
+    /// Whether the last so many that started all went by priority, and live runs of several priorities are in line.
+    fn is_turn_of_aged(&self) -> bool {
+        let by_priority = self.started.iter().rev().take_while(|aged| !**aged).count();
+        let leaves = |rank: &&Rank| !rank.key.0 && rank.key.1.0 >= self.least_priority && !rank.tenants.is_empty();
+        let live = self.ranks.iter().filter(leaves).count();
+        by_priority >= BY_PRIORITY && live > 1
+    }
+
+    fn pop_aged(&mut self, parts: &Parts) -> Option<WaitingRun> {
+        let leaves = |rank: &&Rank| !rank.key.0 && rank.key.1.0 >= self.least_priority && !rank.tenants.is_empty();
+        let live = self.ranks.iter().filter(leaves);
+        let key = live.min_by_key(|rank| rank.left).map(|rank| rank.key)?;
+        self.pop_of(parts, |rank| rank.key == key)
+    }
+
+    fn pop(&mut self, parts: &Parts) -> Option<WaitingRun> {
+        self.pop_of(parts, |_| true)
+    }
+
+    fn pop_of(&mut self, parts: &Parts, chosen: impl Fn(&Rank) -> bool) -> Option<WaitingRun> {
+        let least = self.least_priority;
+        for rank in self.ranks.iter_mut().filter(|rank| rank.key.1.0 >= least && chosen(rank)) {
             while !rank.tenants.is_empty() {
-                let (tenant, mut runs) = rank.tenants.remove(0);
+                // The first of those with the least part.
+                let of = |at: &usize| parts.of(&rank.tenants[*at].0);
+                let next = (0..rank.tenants.len()).min_by(|a, b| of(a).total_cmp(&of(b))).unwrap();
+                let (tenant, mut runs) = rank.tenants.remove(next);
                 let first = runs.remove(0);
                 if !runs.is_empty() {
                     rank.tenants.push((tenant, runs));
                 }
                 if !first.given_up {
+                    self.left += 1;
+                    rank.left = self.left;
                     return Some(first.run);
                 }
             }
@@ -186,8 +222,45 @@ pub enum Spot<'a> {
     Bound,
 }
 
+/// The slots in use by tenant and pool, counted now and then while tenants compete.
+#[derive(Default)]
+struct Parts {
+    counted_ms: Option<i64>,
+    used: Vec<(String, String)>,
+    slots: Vec<(String, u32)>,
+}
+
+impl Parts {
+    fn count(&mut self, needed: bool, pumps: &[Pump], now_ms: i64) {
+        if !needed {
+            *self = Self::default();
+        } else if self.counted_ms.is_none_or(|counted| now_ms - counted >= COUNT_MS) {
+            let of = |run: &WaitingRun| (run.tenant.to_string(), run.pool.to_string());
+            self.counted_ms = Some(now_ms);
+            self.used = pumps.iter().flat_map(|pump| &pump.running).map(of).collect();
+            let pools = |pump: &Pump| {
+                pump.register.pools.clone().into_iter().map(|pool| (pool, pump.register.slots)).collect::<Vec<_>>()
+            };
+            self.slots = pumps.iter().flat_map(pools).collect();
+        }
+    }
+
+    /// The largest part that the tenant has of a pool.
+    fn of(&self, tenant: &str) -> f64 {
+        let part = |pool: &str| {
+            let used = self.used.iter().filter(|(of, in_pool)| of == tenant && in_pool == pool).count();
+            let slots: u32 = self.slots.iter().filter(|(of, _)| of == pool).map(|(_, slots)| slots).sum();
+            used as f64 / f64::from(slots.max(1))
+        };
+        self.used.iter().filter(|(of, _)| of == tenant).map(|(_, pool)| part(pool)).fold(0.0, f64::max)
+    }
+}
+
 #[derive(Default)]
 pub struct Reference {
+    /// Runs of a lower priority wait.
+    pub least_priority: u16,
+    parts: Parts,
     lines: Vec<Line>,
     pub misfits: Vec<WaitingRun>,
     pub bound: Vec<WaitingRun>,
@@ -197,7 +270,13 @@ pub struct Reference {
 impl Reference {
     fn line(&mut self, class: &Class) -> &mut Line {
         if !self.lines.iter().any(|line| line.class == *class) {
-            self.lines.push(Line { class: class.clone(), ranks: Vec::new() });
+            self.lines.push(Line {
+                class: class.clone(),
+                ranks: Vec::new(),
+                left: 0,
+                started: Vec::new(),
+                least_priority: 0,
+            });
         }
         self.lines.iter_mut().find(|line| line.class == *class).unwrap()
     }
@@ -261,6 +340,8 @@ impl Reference {
         now_ms: i64,
         matched: &[(ExecutorSession, Box<WaitingRun>)],
     ) -> Result<(), Violation> {
+        let several = self.lines.iter().flat_map(|line| &line.ranks).any(|rank| rank.tenants.len() > 1);
+        self.parts.count(several, pumps, now_ms);
         let mut matched = matched.iter();
         for class in classes {
             self.round_of(class, pumps, now_ms, &mut matched)?;
@@ -280,13 +361,22 @@ impl Reference {
         now_ms: i64,
         matched: &mut (impl Iterator<Item = &'m (ExecutorSession, Box<WaitingRun>)> + Clone),
     ) -> Result<(), Violation> {
-        let mut passed_over = Vec::new();
+        let (mut passed_over, mut looks) = (Vec::new(), 0);
         loop {
             let ready = pumps.iter().any(|pump| pump.serves(class) && pump.left(now_ms) > 0);
             if !ready || passed_over.len() == PASSED_OVER || self.bound.len() == BINDS_IN_FLIGHT {
                 break;
             }
-            let Some(run) = self.line(class).pop() else { break };
+            let least = self.least_priority;
+            self.line(class).least_priority = least;
+            let is_turn = looks < LOOKS && self.line(class).is_turn_of_aged();
+            looks += usize::from(is_turn);
+            let parts = std::mem::take(&mut self.parts);
+            let of_age = if is_turn { self.line(class).pop_aged(&parts) } else { None };
+            let aged = of_age.is_some();
+            let next = of_age.or_else(|| self.line(class).pop(&parts));
+            self.parts = parts;
+            let Some(run) = next else { break };
             let could = |pump: &Pump| pump.serves(class) && pump.could_run(&run);
             let can = |pump: &Pump| could(pump) && pump.left(now_ms) > 0 && pump.has_room(&run, &pump.running);
             let order = |pump: &Pump| (pump.load(), pump.last_match);
@@ -319,7 +409,12 @@ impl Reference {
             self.matches += 1;
             (pump.used, pump.last_match) = (pump.used + 1, self.matches);
             pump.running.push(run.clone());
+            let run_of = (run.tenant.to_string(), run.pool.to_string());
             self.bound.push(run);
+            self.line(class).started.push(aged);
+            if self.parts.counted_ms.is_some() {
+                self.parts.used.push((run_of.0, run_of.1));
+            }
         }
         for run in passed_over.into_iter().rev() {
             self.line(class).give_back(run);

@@ -124,6 +124,8 @@ impl World {
             storage_mb: random.one_of(&[0, 0, 20, 60]),
             // Each its own, so that what is sorted by it has one order.
             since_ms: self.last_run as i64,
+            target: None,
+            retry: false,
         }
     }
 
@@ -160,6 +162,11 @@ impl World {
             85..91 => self.start_is_durable(),
             91..93 => return self.tenant_is_paused(),
             93..95 => self.shard_is_gone(),
+            95..96 => {
+                let least = self.random.one_of(&[0, 0, 200]);
+                self.dispatch.hold_below(least);
+                self.reference.least_priority = least;
+            }
             _ => self.now_ms += self.random.below(1_500) as i64,
         }
         Ok(())
@@ -308,7 +315,7 @@ impl World {
             .zip(sessions.zip(lefts))
             .map(|(executor, (session, left))| Seat { session, executor, left })
             .collect();
-        self.dispatch.round(&mut seats, &mut self.matched);
+        self.dispatch.round(&mut seats, &mut self.matched, now_ms);
         self.reference.round(&classes, &mut self.pumps, now_ms, &self.matched)?;
         for (_, run) in self.matched.drain(..) {
             self.dispatch.bind(run);

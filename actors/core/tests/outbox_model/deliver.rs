@@ -200,7 +200,6 @@ impl World {
                         nodes: Vec::new(),
                         shown: false,
                         compensated: false,
-                        priority: None,
                         not_idempotent: job.not_idempotent,
                         confirmed_as_ended: false,
                     };

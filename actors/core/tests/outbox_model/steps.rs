@@ -56,7 +56,6 @@ impl World {
             nodes: vec![(false, false); nodes],
             shown: false,
             compensated: false,
-            priority: None,
             not_idempotent: job.not_idempotent,
             confirmed_as_ended: false,
         };

@@ -363,6 +363,7 @@ pub fn context(now_ms: i64, ids: Ids, pauses: Vec<Pause>, queue_full: bool) -> C
         queue_half: queue_full,
         node_room: 1_000,
         overloaded: false,
+        held: None,
         tzdb: tzdb_version(),
         sampling: None,
     }

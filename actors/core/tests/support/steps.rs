@@ -56,6 +56,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         | Event::CursorMoved { .. }
         | Event::RunCreated { .. }
         | Event::GraphChanged { .. }
+        | Event::RunPrioritized { .. }
         | Event::DeadLetterDiscarded { .. } => None,
     }
 }

@@ -89,11 +89,18 @@ impl Scheduler {
                 | WaitCode::TenantPaused
                 | WaitCode::Starting
                 | WaitCode::TenantRate
+                | WaitCode::TargetBreakerOpen
+                | WaitCode::TargetRecovering
+                | WaitCode::TargetRetryBudget
+                | WaitCode::TargetConcurrency
+                | WaitCode::TargetRate
                 | WaitCode::NoExecutor
                 | WaitCode::NoFit
                 | WaitCode::Binding
+                | WaitCode::DagPaused
                 | WaitCode::NoNodeRoom
                 | WaitCode::BackfillYields
+                | WaitCode::NodeDegraded
                 | WaitCode::WaitingForRetry
                 | WaitCode::NeedsConfirmation
                 | WaitCode::SuspectedLost

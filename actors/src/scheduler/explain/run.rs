@@ -150,6 +150,17 @@ fn wait(facts: &RunFacts, code: WaitCode, sentence: &str) -> ReasonView {
         WaitCode::TenantRate => reason
             .held_by([HolderView { name: Some(tenant.clone()), ..HolderView::new(HolderKind::Tenant) }])
             .freed_by("its turn, or a higher maxTriggersPerSec (campanile tenant set)"),
+        WaitCode::TargetBreakerOpen => {
+            at_target(facts, reason).freed_by("time: one attempt is tried then, and more when it has worked")
+        }
+        WaitCode::TargetRecovering => at_target(facts, reason).freed_by("attempts at the target that work"),
+        WaitCode::TargetRetryBudget => at_target(facts, reason)
+            .freed_by("first attempts at the target, a minute, or a higher retryPercent (campanile target set)"),
+        WaitCode::TargetConcurrency => at_target(facts, reason)
+            .freed_by("the end of a run at the target, or a higher maxConcurrentRuns (campanile target set)"),
+        WaitCode::TargetRate => {
+            at_target(facts, reason).freed_by("its turn, or a higher maxRunsPerSec (campanile target set)")
+        }
         WaitCode::NoExecutor => reason
             .held_by([HolderView { name: Some(pool.to_owned()), ..HolderView::new(HolderKind::Pool) }])
             .freed_by(format!("an executor of pool '{pool}' that connects (campanile executor --pool {pool})")),
@@ -175,6 +186,9 @@ fn wait(facts: &RunFacts, code: WaitCode, sentence: &str) -> ReasonView {
             || "the ends of live runs, which go first".to_owned(),
             |backfill| format!("the ends of live runs, which go first (campanile backfill get {backfill})"),
         )),
+        WaitCode::NodeDegraded => {
+            reason.freed_by("a smaller backlog of the node's read model (campanile system info shows its level)")
+        }
         WaitCode::WaitingForRetry => retry(facts, reason),
         WaitCode::NeedsConfirmation => {
             reason.freed_by(format!("a person: campanile run confirm {} DECISION", run.run_id))
@@ -195,6 +209,12 @@ fn own_priority(facts: &RunFacts, priority: u16) -> ReasonView {
     let sentence = format!("it waits with a priority of its own, {priority}{of_job}");
     ReasonView::new(ReasonTopic::Wait, ReasonCode::OwnPriority, sentence)
         .freed_by(format!("nothing to wait for; campanile run priority {} N changes it", facts.run.run_id))
+}
+
+/// Held by the target of the job.
+fn at_target(facts: &RunFacts, reason: ReasonView) -> ReasonView {
+    let name = facts.job.as_ref().and_then(|job| job.spec.target.clone());
+    reason.held_by(name.map(|name| HolderView { name: Some(name), ..HolderView::new(HolderKind::Target) }))
 }
 
 /// What an executor must be able to do.

@@ -331,6 +331,24 @@ class BackfillState(Word):
     DONE = "DONE"
 
 
+class BreakerState(Word):
+    """State of a target's breaker."""
+
+    CLOSED = "CLOSED"
+    RECOVERING = "RECOVERING"
+    OPEN = "OPEN"
+
+
+class DegradationLevel(Word):
+    """What a node does without while it cannot keep up. Each level includes those before it."""
+
+    NORMAL = "NORMAL"
+    BACKFILLS_STOP = "BACKFILLS_STOP"
+    LOW_PRIORITY_WAITS = "LOW_PRIORITY_WAITS"
+    READ_MODEL_STRETCHED = "READ_MODEL_STRETCHED"
+    TRIGGERS_REFUSED = "TRIGGERS_REFUSED"
+
+
 class UnknownInstants(Word):
     """What a backfill does with instants of which the ledger says nothing any more."""
 

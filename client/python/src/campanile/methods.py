@@ -1,6 +1,6 @@
 """The protocol's methods and what makes each safe to repeat.
 
-Generated from the table of operations (`schema/src/operations/table`) by `tests/interfaces/python_methods.rs`: change
+Generated from the table of operations (`schema/src/operations/table.rs`) by `tests/interfaces/python_methods.rs`: change
 the table, then write this file with `UPDATE_GOLDEN=1 cargo test --workspace --features campanile/faults --test interfaces`.
 """
 
@@ -123,9 +123,6 @@ RUN_RETRY: Final = Method("run.retry")
 RUN_CONFIRM: Final = Method("run.confirm")
 """Decide about a run in NEEDS_CONFIRMATION."""
 
-RUN_PRIORITY: Final = Method("run.priority")
-"""Give a run that waits a priority of its own."""
-
 DAG_NODES: Final = Method("dag.nodes", changes=False)
 """The nodes of a run of a DAG, with a layout."""
 
@@ -134,12 +131,6 @@ DAG_RETRY: Final = Method("dag.retry")
 
 DAG_MARK: Final = Method("dag.mark")
 """Set the state of a node of a DAG run, SUCCESS or SKIPPED; what waits for it goes on."""
-
-DAG_PAUSE: Final = Method("dag.pause")
-"""Pause one run of a DAG: no further node starts, and runs of nodes go on."""
-
-DAG_RESUME: Final = Method("dag.resume")
-"""Resume a paused run of a DAG: nodes start again."""
 
 RUN_LOG: Final = Method("run.log", changes=False)
 """The output of an attempt."""
@@ -176,6 +167,18 @@ TENANT_SET: Final = Method("tenant.set")
 
 TENANT_DELETE: Final = Method("tenant.delete")
 """Forget the limits and the pause of a tenant without jobs and open runs; its history stays."""
+
+TARGET_LIST: Final = Method("target.list", changes=False)
+"""The targets of a tenant that have settings."""
+
+TARGET_GET: Final = Method("target.get", changes=False)
+"""A target of a tenant, with the state of its breaker."""
+
+TARGET_SET: Final = Method("target.set")
+"""Set all settings of a target: how many runs may call it, how often, how many retries, and when to stop."""
+
+TARGET_DELETE: Final = Method("target.delete")
+"""Forget the settings of a target; jobs that name it have the default ones."""
 
 TENANT_PAUSE: Final = Method("tenant.pause")
 """Stop firing and starting for a tenant."""
@@ -260,12 +263,9 @@ METHODS: Final = {
         RUN_CANCEL,
         RUN_RETRY,
         RUN_CONFIRM,
-        RUN_PRIORITY,
         DAG_NODES,
         DAG_RETRY,
         DAG_MARK,
-        DAG_PAUSE,
-        DAG_RESUME,
         RUN_LOG,
         DLQ_LIST,
         DLQ_CAUSES,
@@ -278,6 +278,10 @@ METHODS: Final = {
         TENANT_GET,
         TENANT_SET,
         TENANT_DELETE,
+        TARGET_LIST,
+        TARGET_GET,
+        TARGET_SET,
+        TARGET_DELETE,
         TENANT_PAUSE,
         TENANT_RESUME,
         SYSTEM_PAUSE,

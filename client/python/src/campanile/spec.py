@@ -244,7 +244,8 @@ class JobSpec:
     all attempts of a run with the waits between them. A job that is not `idempotent` waits for a person after a lost executor.
     `executor_selector` is the pool's name. Without an `action` it calls the handler named like the job. `secret_params` are
     stored encrypted and read back as `***`. `priority`: 0..1000, higher first. `display_name`, `description`, `owner` and
-    `annotations` are texts for people, in any language.
+    `annotations` are texts for people, in any language. `target`
+    names the system that bodies call, which has limits, a breaker and a budget of retries (`target_set`).
     """
 
     name: str
@@ -269,3 +270,4 @@ class JobSpec:
     owner: str | None = None
     annotations: dict[str, str] | None = None
     max_runtime_sec: int | None = None
+    target: str | None = None

@@ -10,7 +10,9 @@ from campanile.enums import (
     AttemptState,
     BackfillMode,
     BackfillState,
+    BreakerState,
     ClusterEventKind,
+    DegradationLevel,
     EdgeOutcome,
     ExecutorState,
     JobStatus,
@@ -197,7 +199,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Holder:
-    """What holds something that a run or a job waits for. `kind`: RUN, JOB, EXECUTOR, CALLER, TENANT, POOL, DAG_NODE."""
+    """What holds something that a run or a job waits for. `kind`: RUN, JOB, EXECUTOR, CALLER, TENANT, POOL, DAG_NODE, TARGET."""
 
     kind: str
     id: str | None = None
@@ -554,6 +556,35 @@ class Tenant:
 
 
 @dataclass(frozen=True)
+class TargetSettings:
+    """How a target, a named system that bodies call, is spared. Limits: 0 = none.
+
+    `retry_percent`: retries among a hundred first attempts. The breaker opens for `open_sec` when `failure_percent` of at least
+    `min_attempts` attempts failed within ten seconds; 0 = never.
+    """
+
+    max_concurrent_runs: int = 0
+    max_runs_per_sec: float = 0.0
+    retry_percent: int = 10
+    failure_percent: int = 50
+    min_attempts: int = 10
+    open_sec: int = 10
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target with its settings and use."""
+
+    tenant_id: str
+    target: str
+    settings: TargetSettings
+    version: int
+    breaker: BreakerState
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True)
 class MissingNode:
     """A node of a cluster that did not answer in time, and why."""
 
@@ -700,6 +731,7 @@ class NodeInfo:
     open_runs: int
     executors: int
     now: datetime
+    degradation: DegradationLevel = DegradationLevel.NORMAL
     nodes: list[NodeFacts] = field(default_factory=list)
     missing: list[MissingNode] = field(default_factory=list)
 

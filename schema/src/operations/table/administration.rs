@@ -3,14 +3,17 @@
 use super::super::{
     Audit, CallEffect, Handle, Http, LeastRole, Operation, Request, Row, Tenant, Visit, Weight,
     entries::{form, key_field, operations},
-    refusals::{ALONE, BAD_BODY, BAD_CORDON, BAD_LIST},
+    refusals::{ALONE, BAD_BODY, BAD_CORDON, BAD_LIST, BAD_TARGET, BAD_TARGET_SET},
 };
 use crate::{
     audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlanView, ShardFilter, ShardView},
     error::ErrorCode as E,
-    rpc::calls::{Listed, NoBody, NodeCall, TenantCall},
-    view::{ExecutorView, Gathered, NodeView, Page, PoolView, ReasonBody, Spread, TenantBody, TenantView},
+    rpc::calls::{Listed, NoBody, NodeCall, TargetCall, TenantCall},
+    view::{
+        ExecutorView, Gathered, NodeView, Page, PoolView, ReasonBody, Spread, TenantBody, TenantView,
+        targets::{TargetBody, TargetView},
+    },
 };
 
 operations! {
@@ -42,6 +45,34 @@ operations! {
         cli: Ok("tenant delete"), http: Ok(Http::delete("/api/v1/tenants/{tenantId}").nothing()),
         least: LeastRole::Operator, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
         errors: &[E::InvalidArgument, E::NotFound, E::IllegalState],
+    }
+
+    /// The targets of a tenant that have settings.
+    TargetList = "target.list": TenantCall<NoBody> => Listed<TargetView> {
+        cli: Ok("target list"), http: Ok(Http::get("/api/v1/tenants/{tenantId}/targets")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: &[],
+    }
+
+    /// A target of a tenant, with the state of its breaker.
+    TargetGet = "target.get": TargetCall<NoBody> => TargetView {
+        cli: Ok("target get"), http: Ok(Http::get("/api/v1/tenants/{tenantId}/targets/{target}")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: BAD_TARGET,
+    }
+
+    /// Set all settings of a target: how many runs may call it, how often, how many retries, and when to stop.
+    TargetSet = "target.set": TargetCall<TargetBody> => TargetView {
+        cli: Ok("target set"), http: Ok(Http::put("/api/v1/tenants/{tenantId}/targets/{target}")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_TARGET_SET,
+    }
+
+    /// Forget the settings of a target; jobs that name it have the default ones.
+    TargetDelete = "target.delete": TargetCall<ReasonBody> => NoBody {
+        cli: Ok("target delete"), http: Ok(Http::delete("/api/v1/tenants/{tenantId}/targets/{target}").nothing()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_TARGET,
     }
 
     /// Stop firing and starting for a tenant.

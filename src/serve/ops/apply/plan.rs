@@ -428,7 +428,8 @@ fn field_of(message: &str) -> &'static str {
         ("action.command", "spec.command"),
         ("action.name", "spec.handler"),
     ];
-    const SAME: [(&str, &str); 12] = [
+    const SAME: [(&str, &str); 13] = [
+        ("target", "spec.target"),
         ("displayName", "spec.displayName"),
         ("description", "spec.description"),
         ("owner", "spec.owner"),

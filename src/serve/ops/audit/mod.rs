@@ -60,7 +60,7 @@ pub(super) struct Subject {
     pub job: Option<JobId>,
     pub run: Option<RunId>,
     pub tenant: Option<Text>,
-    /// A node, or a name that is none of a tenant.
+    /// A node, a target, or a name that is none of a tenant.
     pub named: Option<Text>,
     pub reason: Option<Text>,
 }
@@ -77,6 +77,10 @@ impl Subject {
                 Self { tenant: Some(tenant.into()), reason, ..Self::default() }
             }
             About::Tenant(name) => Self { named: Some(cut(name, AUDIT_TARGET_BYTES)), reason, ..Self::default() },
+            About::Target { tenant, target } => {
+                let tenant = access::check_tenant_name(tenant).is_ok().then(|| tenant.into());
+                Self { tenant, named: Some(cut(target, AUDIT_TARGET_BYTES)), reason, ..Self::default() }
+            }
             About::Node(node) => Self { named: Some(cut(node, AUDIT_TARGET_BYTES)), reason, ..Self::default() },
             About::Named | About::Nothing => Self { reason, ..Self::default() },
         }
@@ -108,7 +112,7 @@ impl Operations {
         AuditRecord {
             origin: self.came_from.origin(who),
             operation: Text::new_static(operation),
-            target: tenant.clone().or(named),
+            target: named.or_else(|| tenant.clone()),
             tenant,
             job,
             run,

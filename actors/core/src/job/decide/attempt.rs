@@ -150,6 +150,7 @@ pub(super) fn heard(
             pool: def.pool.clone(),
             executor,
             moved_from,
+            target: def.target.clone(),
         };
         draft.effect(watch);
     }

@@ -129,7 +129,7 @@ fn instants_due(draft: &mut Draft<'_>) {
             skip_until(draft, pause.to_ms.unwrap_or(now).min(now), Outcome::Skipped, pause.reason);
             continue;
         }
-        if !draft.job.is_misfire(due, now) {
+        if !draft.job.is_misfire(due, now - draft.ctx.held_since(draft.job.due_with_jitter(due))) {
             fire(draft, due);
             continue;
         }
@@ -149,7 +149,8 @@ fn instants_due(draft: &mut Draft<'_>) {
 fn misfires_until(draft: &Draft<'_>, due: i64) -> i64 {
     let threshold = i64::from(draft.job.def.misfire_threshold_sec) * 1000;
     let jitter = i64::from(draft.job.def.jitter_sec) * 1000;
-    (draft.ctx.now_ms - threshold - jitter - 1).min(draft.until_pause(due)).max(due)
+    let held = draft.ctx.held_since(draft.job.due_with_jitter(due));
+    (draft.ctx.now_ms - held - threshold - jitter - 1).min(draft.until_pause(due)).max(due)
 }
 
 /// The latest instant that is due by now, jitter included, and before a pause; `due` is one.

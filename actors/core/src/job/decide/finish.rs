@@ -13,7 +13,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{reject::Rejection, retry};
+use crate::{dispatch::target::Verdict, reject::Rejection, retry};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, Next, StopReason},
@@ -253,10 +253,28 @@ fn permanent(ended: &Ended) -> bool {
     ended.permanent && ended.state == AttemptState::Failed
 }
 
-fn release(draft: &mut Draft<'_>, ended: &Ended) {
+/// What the end of an attempt says about the target of its run. A permanent failure is the body's own.
+fn verdict(ended: &Ended, attempt: AttemptState) -> Verdict {
+    let code = ended.error_code.as_deref();
+    match attempt {
+        AttemptState::Success => Verdict::Worked,
+        AttemptState::Timeout => Verdict::Failed,
+        AttemptState::Failed if permanent(ended) => Verdict::Silent,
+        AttemptState::Failed if code.is_some_and(|code| [EXECUTOR_SHUTDOWN, LOST_CONTACT].contains(&code)) => {
+            Verdict::Silent
+        }
+        AttemptState::Failed => Verdict::Failed,
+        AttemptState::Running | AttemptState::Lost | AttemptState::Canceled | AttemptState::NotStarted => {
+            Verdict::Silent
+        }
+    }
+}
+
+fn release(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState) {
     let session = draft.job.run(ended.run).and_then(|r| r.session);
     let tenant = draft.job.def.tenant.clone();
-    draft.effect(Effect::Ended { run: ended.run, token: ended.token, session, tenant });
+    let verdict = verdict(ended, attempt);
+    draft.effect(Effect::Ended { run: ended.run, token: ended.token, session, tenant, verdict });
 }
 
 fn go_on(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next) {
@@ -274,7 +292,7 @@ fn proceed(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next
         Next::Confirm => Step::AskConfirm,
     };
     debug_assert!(draft.job.run(ended.run).is_some_and(|r| run_after(r.state(), step).is_some()));
-    release(draft, ended);
+    release(draft, ended, state);
     let requeue = next == Next::Requeue;
     draft.emit(Event::AttemptEnded {
         job: draft.job.id,
@@ -314,7 +332,7 @@ fn release_held_live(draft: &mut Draft<'_>) {
 
 /// The last attempt and the run end together.
 pub(super) fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state: RunState) {
-    release(draft, ended);
+    release(draft, ended, attempt_state);
     let now = draft.ctx.now_ms;
     let dead_letter = !draft.job.def.no_dead_letter && matches!(state, RunState::Failed | RunState::Timeout);
     #[cfg(feature = "faults")]

@@ -40,6 +40,8 @@ from campanile.views import (
     Shard,
     ShardPlan,
     Statistics,
+    Target,
+    TargetSettings,
     Tenant,
     Version,
 )
@@ -569,6 +571,26 @@ class Calls(ABC):
         return _outstanding(
             await self.call(methods.TENANT_RESUME.name, {"tenantId": tenant_id, **_given(reason=reason)})
         )
+
+    async def target_list(self, tenant_id: str) -> list[Target]:
+        """The targets of a tenant that have settings."""
+        return [
+            read(Target, item) for item in _items(await self.call(methods.TARGET_LIST.name, {"tenantId": tenant_id}))
+        ]
+
+    async def target_get(self, tenant_id: str, target: str) -> Target:
+        """Its settings, the state of its breaker, and the runs that use it or wait for it. NotFoundError."""
+        return read(Target, await self.call(methods.TARGET_GET.name, {"tenantId": tenant_id, "target": target}))
+
+    async def target_set(self, tenant_id: str, target: str, settings: TargetSettings) -> Target:
+        """Sets all settings of a named system that bodies call: limits, retries, breaker."""
+        given = {"tenantId": tenant_id, "target": target, **write(settings)}
+        return read(Target, await self.call(methods.TARGET_SET.name, given))
+
+    async def target_delete(self, tenant_id: str, target: str, *, reason: str | None = None) -> None:
+        """Forgets the settings of a target; jobs that name it have the default ones. NotFoundError."""
+        given = {"tenantId": tenant_id, "target": target, **_given(reason=reason)}
+        await self.call(methods.TARGET_DELETE.name, given)
 
     async def system_pause(self, *, reason: str | None = None) -> list[int]:
         """No job at all fires until the system is resumed (operators). Returns what tenant_pause returns."""
