@@ -5,7 +5,7 @@
 //! what it is of ([`RULES`]), such as `backfill:PageFollows`; several separated by `;`.
 
 use campanile_core::{
-    backfill, dispatch, graph, hooks,
+    backfill, bulk, dispatch, graph, hooks,
     job::{Command, Job, rules},
     outbox, ownership,
 };
@@ -21,11 +21,13 @@ use std::{
 const STRIDE: u64 = 97;
 
 /// All fail points; `before_append` is passed only with the mutation `ack_before_sync`.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "after_append",
     "after_dispatch",
     "backup",
     "before_append",
+    "bulk_page_begun",
+    "bulk_page_done",
     "history_day",
     "history_name",
     "migrate",
@@ -83,11 +85,12 @@ pub fn point(name: &str) {
 type Break = fn(&str) -> bool;
 
 /// What stands before the names of rules, and what they are of.
-const RULES: [(&str, &str, Break); 7] = [
+const RULES: [(&str, &str, Break); 8] = [
     ("rule:", "ownership", ownership::rules::break_by_name),
     ("outbox:", "the outbox", outbox::rules::break_by_name),
     ("graph:", "DAGs", graph::clauses::break_by_name),
     ("backfill:", "backfills", backfill::rules::break_by_name),
+    ("bulk:", "bulk operations", bulk::rules::break_by_name),
     ("hooks:", "hooks", hooks::rules::break_by_name),
     ("job:", "runs of a job", rules::break_by_name),
     ("dispatch:", "matching", dispatch::rules::break_by_name),

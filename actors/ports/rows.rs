@@ -102,6 +102,7 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::HookFailed { record: None, .. }
         | Event::GraphChanged { .. }
         | Event::BackfillChanged { .. }
+        | Event::BulkChanged { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

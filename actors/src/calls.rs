@@ -17,6 +17,7 @@ use campanile_schema::{
     ids::{BackfillId, JobId, RunId, SessionId, ShardId, Token},
     job::JobView,
     peer::{
+        bulk::{BulkAnswer, BulkCall},
         outbox::{Deliver, Delivered},
         runs::{LoadPart, LoadQuery, OpenRunsPart, RunFilter, RunPlace},
     },
@@ -167,6 +168,8 @@ pub enum ShardCall {
         id: BackfillId,
         action: BackfillAction,
     },
+    /// About bulk operations: to the home shard of one, or to a shard with its items. Format 2.
+    Bulk(Box<BulkCall>),
 }
 
 impl ShardCall {
@@ -184,6 +187,7 @@ impl ShardCall {
             | Self::ChangeOutbox { .. }
             | Self::ChangeGraph { .. }
             | Self::ChangeBackfill { .. } => true,
+            Self::Bulk(call) => is_counted_bulk(call),
             Self::Audited { call, .. } => call.is_counted(),
             Self::Created(_)
             | Self::ChangePause { .. }
@@ -216,6 +220,22 @@ impl ShardCall {
             | Self::GetBackfillOfJob(_)
             | Self::Audit(_) => false,
         }
+    }
+}
+
+/// What a driver reports must not be refused: the page that it is of has been done.
+fn is_counted_bulk(call: &BulkCall) -> bool {
+    match call {
+        BulkCall::Create(_)
+        | BulkCall::Undo { .. }
+        | BulkCall::Begin { .. }
+        | BulkCall::Look(_)
+        | BulkCall::Work(_) => true,
+        BulkCall::Get(_)
+        | BulkCall::List { .. }
+        | BulkCall::Abort { .. }
+        | BulkCall::Report { .. }
+        | BulkCall::Proceed { .. } => false,
     }
 }
 
@@ -300,6 +320,7 @@ answers! {
     Load(LoadPart),
     BackfillFacts(Box<BackfillFacts>),
     Backfill(Box<BackfillView>),
+    Bulk(Box<BulkAnswer>),
 }
 
 /// Sends an answer of one kind to the caller.

@@ -15,6 +15,7 @@ use crate::{
     pauses::carry,
     pool::PoolActor,
     projector::{OnFailure, ProjectorHandle},
+    scheduler::Scheduler,
     session::{self, NodeSession, Ticker},
     shard_map::Membership,
     shared_store::SharedStore,
@@ -122,6 +123,7 @@ pub async fn start(parts: ClusterParts) -> Result<NodeSession, StoreError> {
         tokio::spawn(Ticker::new(&handles).run()),
         tokio::spawn(maintenance::gauges(handles.client.clone(), handles.tenants.clone())),
         tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
+        tokio::spawn(Scheduler::of(handles.clone()).drive_bulks(wiring.bulks)),
         tokio::spawn(keeper.run()),
     ];
     Ok(NodeSession::of_cluster(handles, tasks))

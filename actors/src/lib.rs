@@ -10,6 +10,7 @@
 
 pub mod ask;
 mod backfill;
+mod bulk;
 pub mod call_error;
 pub mod calls;
 pub mod changes;

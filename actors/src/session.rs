@@ -14,6 +14,7 @@ use crate::{
     pool::PoolActor,
     pool_handle::PoolHandle,
     projector::{OnFailure, ProjectorHandle, project_now},
+    scheduler::Scheduler,
     shard::{ShardActor, ShardStart, load::Loaded},
     shard_map::ShardMap,
     time::{AgreedTime, NodeTime},
@@ -142,6 +143,7 @@ pub async fn start(parts: SessionParts) -> Result<NodeSession, StoreError> {
         tokio::spawn(ticker.run()),
         tokio::spawn(maintenance::gauges(handles.client.clone(), handles.tenants.clone())),
         tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
+        tokio::spawn(Scheduler::of(handles.clone()).drive_bulks(wiring.bulks)),
         tokio::spawn(maintenance::run(
             handles.identity.clone(),
             handles.client.clone(),

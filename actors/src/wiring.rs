@@ -2,6 +2,7 @@
 
 use crate::{
     ask::ShardClient,
+    bulk::OpenBulks,
     changes::Changes,
     handles::SessionHandles,
     health::Health,
@@ -39,6 +40,7 @@ pub struct WiringParts {
 pub struct Wiring {
     pub handles: Arc<SessionHandles>,
     pub pauses: Arc<Pauses>,
+    pub bulks: Arc<OpenBulks>,
     pub shard_deps: Arc<ShardDeps>,
 }
 
@@ -51,6 +53,7 @@ impl Wiring {
         let shards = Arc::new(ShardMap::new(identity.session, identity.shards, membership));
         let health = Arc::new(Health::new(settling));
         let ended = health.ended.clone();
+        let bulks = Arc::<OpenBulks>::default();
         let (pauses, time) = (Arc::<Pauses>::default(), identity.time.clone());
         let client =
             ShardClient { shards: shards.clone(), journal: journal.clone(), projector: projector.clone(), ended };
@@ -76,6 +79,7 @@ impl Wiring {
             waiting_results: handles.waiting_results.clone(),
             tenants: handles.tenants.clone(),
             pauses: pauses.clone(),
+            bulks: bulks.clone(),
             changes: handles.changes.clone(),
             journal,
             projector,
@@ -88,7 +92,7 @@ impl Wiring {
                 .every(HOOKS_TOLD_EVERY),
             ended: handles.health.ended.clone(),
         };
-        Self { handles: Arc::new(handles), pauses, shard_deps: Arc::new(shard_deps) }
+        Self { handles: Arc::new(handles), pauses, bulks, shard_deps: Arc::new(shard_deps) }
     }
 
     pub fn pool_deps(&self) -> PoolDeps {

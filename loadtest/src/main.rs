@@ -3,6 +3,7 @@
 
 use campanile_loadtest::{
     bench::{self, BenchArgs},
+    bulk::{self, BulkArgs},
     chaos::{
         self, ChaosArgs,
         relay::{self, RelayArgs},
@@ -70,6 +71,8 @@ enum Mode {
     Upgrade(UpgradeArgs),
     /// Triggers per second and lateness, end to end.
     Bench(BenchArgs),
+    /// A bulk pause of many jobs and a bulk retry of many runs beside live jobs: how long they take, and how late the live runs start.
+    Bulk(BulkArgs),
     /// One, two and three nodes on a real CQL server: lateness, CPU and store requests per trigger; with --kill a take-over with many jobs.
     BenchCluster(ClusterBenchArgs),
     /// Rivals side by side with ours: the highest rates that hold, and what they cost.
@@ -122,6 +125,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::Restore(_)
         | Mode::Upgrade(_)
         | Mode::Bench(_)
+        | Mode::Bulk(_)
         | Mode::BenchCluster(_)
         | Mode::Peers(_)
         | Mode::Proof(_)
@@ -143,6 +147,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Restore(args) => with_children(restore::run(args)).await.map(green),
             Mode::Upgrade(args) => with_children(upgrade::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
+            Mode::Bulk(args) => with_children(bulk::run(args)).await.map(green),
             Mode::BenchCluster(args) => with_children(cluster::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),
             Mode::Proof(args) => {

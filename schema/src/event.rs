@@ -19,6 +19,7 @@ use crate::{
         StoredJob, TenantRecord,
         audit::{AuditRecord, CallOrigin},
         backfill::BackfillChange,
+        bulk::{BulkChange, BulkMark},
         outbox::OutboxEvent,
     },
     text::Text,
@@ -148,6 +149,9 @@ pub enum Event {
         at_ms: i64,
         #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The bulk operation that did it. Format 2.
+        #[serde(rename = "bk", default, skip_serializing_if = "Option::is_none")]
+        bulk: Option<BulkMark>,
     },
     #[serde(rename = "ju")]
     JobResumed {
@@ -155,6 +159,9 @@ pub enum Event {
         job: JobId,
         #[serde(rename = "a")]
         at_ms: i64,
+        /// The bulk operation that did it. Format 2.
+        #[serde(rename = "bk", default, skip_serializing_if = "Option::is_none")]
+        bulk: Option<BulkMark>,
     },
     #[serde(rename = "jd")]
     JobDeleted {
@@ -433,6 +440,12 @@ pub enum Event {
         #[serde(rename = "a")]
         at_ms: i64,
     },
+    /// A bulk operation began, went on or ended, in its home shard. Format 2.
+    #[serde(rename = "bk")]
+    BulkChanged {
+        #[serde(rename = "c")]
+        change: BulkChange,
+    },
     /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
     #[serde(rename = "au")]
     Audited {
@@ -456,6 +469,7 @@ impl Event {
             | Self::Lent { .. }
             | Self::CreateKept { .. }
             | Self::Outbox { .. }
+            | Self::BulkChanged { .. }
             | Self::Audited { .. } => None,
             Self::JobCreated { job, .. }
             | Self::JobReplaced { job, .. }

@@ -40,6 +40,10 @@ number!(
     BackfillId
 );
 number!(
+    /// A bulk operation. Below 2^53. Its slot is that of its tenant's home; of all tenants slot 0.
+    BulkId
+);
+number!(
     /// Fences one attempt of a run: it rises with each attempt; a result with a lower one is refused.
     Token
 );
@@ -117,6 +121,14 @@ impl JobId {
     }
 }
 impl BackfillId {
+    pub fn slot(self) -> u64 {
+        self.0 % SLOTS
+    }
+    pub fn shard(self, shards: u16) -> ShardId {
+        shard_of_slot(self.slot(), shards)
+    }
+}
+impl BulkId {
     pub fn slot(self) -> u64 {
         self.0 % SLOTS
     }

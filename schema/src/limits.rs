@@ -3,6 +3,7 @@
 
 mod audit;
 mod backfill;
+mod bulk;
 mod callers;
 mod cluster;
 mod graph;
@@ -13,6 +14,7 @@ mod targets;
 
 pub use audit::*;
 pub use backfill::*;
+pub use bulk::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;

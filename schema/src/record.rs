@@ -279,6 +279,7 @@ pub mod code {
     impl_code!(crate::graph::state::StopCause, crate::graph::state::EdgeFact);
     impl_code!(crate::event::Outcome, crate::event::SkipReason, crate::event::StopReason);
     impl_code!(crate::stored::backfill::BackfillMode, crate::stored::backfill::BackfillState);
+    impl_code!(crate::stored::bulk::BulkAction, crate::stored::bulk::BulkState);
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod archive;
 pub mod audit;
 pub mod backfill;
+pub mod bulk;
 pub mod clock;
 pub mod directory;
 pub mod graph;

@@ -2,6 +2,7 @@
 //! what callers send refuses unknown fields by name.
 
 pub mod backfill;
+pub mod bulk;
 pub mod dag;
 mod degradation;
 pub mod explain;

@@ -54,6 +54,7 @@ fn forms_keep_their_bytes() {
     snapshots(&mut forms);
     rows(&mut forms);
     backfills(&mut forms);
+    crate::forms_of_bulk::bulks(&mut forms);
     directories(&mut forms);
     archives(&mut forms);
     words::words(&mut forms);
@@ -106,13 +107,16 @@ fn shards(forms: &mut Forms) {
     forms.samples("shard::CreateKey", Coding::named(), [("every field", once)]);
     let reopen =
         |reason: Option<&str>, force| FinalAction::Reopen { redrive: true, reason: reason.map(str::to_owned), force };
+    let once = FinalAction::ReopenOnce { generation: 2, redrive: false, reason: None };
     let actions = [
         ("", reopen(None, false)),
         ("with a reason", reopen(Some("after the fix"), false)),
         ("of a compensated run", reopen(None, true)),
         ("", FinalAction::Discard),
+        ("", once),
     ];
-    forms.enumeration("shard::FinalAction", Coding::named(), variants!(FinalAction: Reopen, Discard), actions);
+    let variants = variants!(FinalAction: Reopen, Discard, ReopenOnce);
+    forms.enumeration("shard::FinalAction", Coding::named(), variants, actions);
     let text = |text: &str| Some(text.to_owned());
     let (nodes, by) = (vec!["A".to_owned(), "B".to_owned()], || Some("ada".into()));
     let actions = [

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod forms;
+mod forms_of_bulk;
 mod golden;
 mod golden_forms;
 mod graph;

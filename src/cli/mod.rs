@@ -11,6 +11,7 @@ mod audit;
 mod backfill;
 mod bench;
 mod bulk;
+mod bulk_operation;
 mod change;
 mod cluster;
 mod credentials;
@@ -130,6 +131,9 @@ enum Command {
     /// Backfills, stretches of a job's past that it runs: create, replay, get, pause, resume, cancel
     #[command(subcommand)]
     Backfill(backfill::Command),
+    /// Many at once: pause, resume, trigger, delete jobs, cancel, retry, redrive runs that a filter names; progress, abort, undo
+    #[command(subcommand)]
+    Bulk(bulk_operation::Command),
     /// Dead letters: list, redrive, discard
     #[command(subcommand)]
     Dlq(dlq::Command),
@@ -261,6 +265,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Run(command) => run::run(command, &remote()?, format),
         Command::Dag(command) => dag::run(command, &remote()?, format),
         Command::Backfill(command) => backfill::run(command, &remote()?, format),
+        Command::Bulk(command) => bulk_operation::run(command, &remote()?, format),
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
         Command::Outbox(command) => outbox::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),

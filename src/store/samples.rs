@@ -205,7 +205,7 @@ pub fn frame_of(shard: u16, seq: u64) -> Frame {
         epoch: Epoch(1),
         seq,
         hlc: 1_000_000 + seq * 10,
-        events: vec![Event::JobResumed { job: JobId(u64::from(shard)), at_ms: seq as i64 }],
+        events: vec![Event::JobResumed { job: JobId(u64::from(shard)), at_ms: seq as i64, bulk: None }],
         format: 1,
     }
 }

@@ -163,6 +163,12 @@ fn every_line_of_the_guide_to_hooks_does_what_the_page_says() {
 }
 
 #[test]
+fn every_line_of_the_guide_to_bulk_operations_does_what_the_page_says() {
+    let ran = type_page("docs/guides/bulk.md");
+    assert!(ran >= 6, "{ran} blocks");
+}
+
+#[test]
 fn every_line_of_the_guide_to_dags_does_what_the_page_says() {
     let ran = type_page("docs/guides/dags.md");
     assert!(ran >= 6, "{ran} blocks");

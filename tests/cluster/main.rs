@@ -4,6 +4,7 @@
 mod admin;
 mod audit;
 mod backfill;
+mod bulk;
 mod claims;
 mod clocks;
 mod dag;
@@ -14,6 +15,7 @@ mod lag;
 mod limits;
 mod lists;
 mod migrate;
+mod migrate_bulk;
 mod migrate_cql;
 mod pauses;
 #[path = "../cli/program.rs"]

@@ -27,7 +27,7 @@ fn move_into(dir: &Path, end: &SharedEnd) -> Result<Report, StoreError> {
 }
 
 /// Off the runtime: it waits for the store call by call.
-async fn moved(dir: PathBuf, end: SharedEnd) -> Result<Report, StoreError> {
+pub async fn moved(dir: PathBuf, end: SharedEnd) -> Result<Report, StoreError> {
     tokio::task::spawn_blocking(move || move_into(&dir, &end)).await.unwrap()
 }
 

@@ -122,6 +122,17 @@ fn of(row: &Row, things: &Things) -> Call {
         }
         "backfill.pause" | "backfill.resume" => call("POST", row.path_of(4_096), reason()),
         "backfill.cancel" => call("DELETE", row.path_of(4_096), Value::Null),
+        // It names no job.
+        "bulk.create" => {
+            let filter = json!({"text": "no such job"});
+            call(
+                "POST",
+                row.path(),
+                json!({"action": "PAUSE", "tenantId": "default", "filter": filter, "reason": "by hand"}),
+            )
+        }
+        // Refused: there is none. `bulk` has the records of those that are carried out.
+        "bulk.abort" | "bulk.undo" => call("POST", row.path_of(24_576), reason()),
         "dag.create" => call("POST", row.path(), json!({"dagId": "dag", "nodes": [job]})),
         // Refused: the run is not one of a DAG. `dag` has the records of those that are carried out.
         "dag.retry" | "dag.pause" | "dag.resume" => call("POST", row.path_of(run), reason()),
@@ -156,7 +167,9 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
             about.insert("jobId", json!(things.job));
             about.insert("tenantId", json!("default"));
         }
-        "job.create" | "job.createLines" | "dag.create" => drop(about.insert("tenantId", json!("default"))),
+        "job.create" | "job.createLines" | "dag.create" | "bulk.create" => {
+            drop(about.insert("tenantId", json!("default")))
+        }
         "dlq.redrive" => drop(about.insert("runId", json!(things.dead[0]))),
         "dlq.discard" => drop(about.insert("runId", json!(things.dead[1]))),
         "run.retry" => drop(about.insert("runId", json!(things.dead[2]))),
@@ -175,6 +188,7 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
         "backfill.pause" | "backfill.resume" | "backfill.cancel" => {
             about.insert("target", json!("backfill 4096"));
         }
+        "bulk.abort" | "bulk.undo" => drop(about.insert("target", json!("bulk 24576"))),
         "cluster.cordon" | "cluster.uncordon" => drop(about.insert("target", json!("other"))),
         _ => {}
     }
@@ -182,7 +196,9 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
 }
 
 /// Those that this node must refuse.
-const REFUSED: [&str; 16] = [
+const REFUSED: [&str; 18] = [
+    "bulk.abort",
+    "bulk.undo",
     "job.backfill",
     "job.replay",
     "backfill.pause",

@@ -4,6 +4,7 @@
 mod audit;
 mod backfill;
 mod backup;
+mod bulk;
 mod dag;
 mod degradation;
 mod earlier_release;

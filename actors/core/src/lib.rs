@@ -9,6 +9,7 @@ pub mod action;
 pub mod agreement;
 pub mod backfill;
 mod breakable;
+pub mod bulk;
 pub mod clock;
 pub mod cron;
 pub mod degradation;

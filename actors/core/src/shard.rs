@@ -1,12 +1,15 @@
 //! The state of a shard besides its jobs: its counter, tenants, pauses, and the position of its log. Pure; only events
 //! change it.
 
-use crate::ownership::loans::Loans;
+use crate::{
+    bulk::{self, Bulks},
+    ownership::loans::Loans,
+};
 use campanile_schema::{
     event::{Event, PauseScope, SkipReason},
     ids::{Digest, JobId, SLOTS},
     limits::CREATE_KEY_MS,
-    stored::{TenantRecord, backfill::BackfillChange},
+    stored::{TenantRecord, backfill::BackfillChange, bulk::BulkChange},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,6 +46,9 @@ pub struct ShardState {
     /// By tenant whose home this shard is: what its quota lends to sessions of a cluster.
     #[serde(rename = "l", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loans: BTreeMap<String, Loans>,
+    /// Bulk operations whose home this shard is: open ones, and the newest that ended.
+    #[serde(rename = "b", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bulks: Bulks,
     /// Event format of the snapshot that this is the header of: who does not know it must not read the rest. Left out: the first one.
     #[serde(rename = "f", default, skip_serializing_if = "is_zero")]
     pub format: u32,
@@ -133,6 +139,18 @@ impl ShardState {
                 0
             }
             Event::BackfillChanged { change: BackfillChange::Created { backfill }, .. } => backfill.id.0 / SLOTS,
+            Event::BulkChanged { change } => {
+                bulk::apply(&mut self.bulks, change);
+                match change {
+                    BulkChange::Created { bulk } => bulk.id.0 / SLOTS,
+                    BulkChange::Begun { .. }
+                    | BulkChange::Done { .. }
+                    | BulkChange::Aborted { .. }
+                    | BulkChange::Deleting { .. }
+                    | BulkChange::Undone { .. }
+                    | BulkChange::Forgotten { .. } => 0,
+                }
+            }
             Event::Outbox { .. }
             | Event::HookFailed { .. }
             | Event::Audited { .. }

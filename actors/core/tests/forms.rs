@@ -3,14 +3,14 @@
 
 use crate::golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, audit, backfill, runs, tenant},
+    samples::{AT, JOB, RUN, audit, backfill, bulk, runs, tenant},
     variants,
 };
 use campanile_core::{
     graph::step::{EndState, GraphCommand, NodeEnd},
     job::{
-        BackfillAsked, BackfillCommand, BackfillPage, BackfillStart, Claimant, Command, HotState, NodeAsked, OpenRun,
-        Reply, Taken,
+        BackfillAsked, BackfillCommand, BackfillPage, BackfillStart, BulkCommand, BulkStep, Claimant, Command,
+        HotState, NodeAsked, OpenRun, Reply, Taken,
     },
     ownership::loans::Loans,
     shard::{KeptCreate, PauseTimes, ShardState},
@@ -45,6 +45,7 @@ fn forms_keep_their_bytes() {
     commands(&mut forms);
     graphs(&mut forms);
     backfills(&mut forms);
+    bulks(&mut forms);
     replies(&mut forms);
     forms.hold();
 }
@@ -110,6 +111,7 @@ fn jobs(forms: &mut Forms) {
         quarantine: None,
         runs: Vec::new(),
         backfill: None,
+        bulk: None,
     };
     let busy = HotState {
         status: JobStatus::Paused,
@@ -124,7 +126,9 @@ fn jobs(forms: &mut Forms) {
     };
     let (_, backfill) = backfill::stored().remove(0);
     let past = HotState { backfill: Some(Arc::new(backfill)), ..created.clone() };
-    let all = [("created", created), ("every field", busy), ("with a backfill", past)];
+    let of_bulk = HotState { bulk: Some(bulk::marks().remove(0).1), ..created.clone() };
+    let all =
+        [("created", created), ("every field", busy), ("with a backfill", past), ("of a bulk operation", of_bulk)];
     forms.samples("state::HotState", Coding::named(), all);
 }
 
@@ -155,15 +159,23 @@ fn shards(forms: &mut Forms) {
         pause_times: [(scope, vec![times(None)])].into(),
         creates: [(Digest([7; 16]), kept(Some(JOB)))].into(),
         loans: [("finance".to_owned(), loans)].into(),
+        bulks: std::collections::BTreeMap::new(),
         format: 0,
     };
+    let (_, operation) = bulk::stored().remove(0);
+    let with_bulk = ShardState { bulks: [(bulk::ID, operation)].into(), ..ShardState::default() };
     let of_format_2 = ShardState { format: 2, ..ShardState::default() };
     // Its maps have callers' names and scopes as keys.
-    let coding = Coding::named().but_under(&["t", "p", "pt", "k", "l"]);
+    let coding = Coding::named().but_under(&["t", "p", "pt", "k", "l", "b"]);
     forms.samples(
         "shard::ShardState",
         coding,
-        [("every field", full), ("new", ShardState::default()), ("of format 2", of_format_2)],
+        [
+            ("every field", full),
+            ("new", ShardState::default()),
+            ("of format 2", of_format_2),
+            ("with a bulk operation", with_bulk),
+        ],
     );
 }
 
@@ -252,10 +264,11 @@ fn commands(forms: &mut Forms) {
         ("", Command::Restored { skip: true }),
         ("", Command::Prioritize { run: RUN, priority: 900 }),
         ("", Command::Backfill(Box::new(BackfillCommand::Resume { id: backfill::ID }))),
+        ("", Command::Bulk(Box::new(bulk_command(BulkStep::Pause)))),
     ];
     let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Take, StartNode, CancelNode, Graph,
         ChangeGraph, Start, Claimed, Finish,
-        Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored, Backfill, Prioritize);
+        Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored, Backfill, Prioritize, Bulk);
     forms.enumeration("command::Command", Coding::named(), variants, all);
 }
 
@@ -351,6 +364,25 @@ fn backfills(forms: &mut Forms) {
     ];
     let variants = variants!(BackfillCommand: Create, Page, Step, Pause, Resume, Cancel);
     forms.enumeration("backfill_command::BackfillCommand", Coding::named(), variants, all);
+}
+
+fn bulk_command(step: BulkStep) -> BulkCommand {
+    BulkCommand { bulk: bulk::ID, step, undo_of: None, reason: None }
+}
+
+fn bulks(forms: &mut Forms) {
+    let short = bulk_command(BulkStep::Resume);
+    let full = BulkCommand { undo_of: Some(bulk::ID), reason: text("too loud"), ..short.clone() };
+    forms.samples("bulk_command::BulkCommand", Coding::named(), [("every field", full), ("short", short)]);
+    let all = [
+        ("", BulkStep::Pause),
+        ("", BulkStep::Hold),
+        ("", BulkStep::Resume),
+        ("", BulkStep::Delete),
+        ("", BulkStep::DeleteHeld),
+    ];
+    let variants = variants!(BulkStep: Pause, Hold, Resume, Delete, DeleteHeld);
+    forms.enumeration("bulk_command::BulkStep", Coding::named(), variants, all);
 }
 
 fn replies(forms: &mut Forms) {

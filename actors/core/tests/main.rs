@@ -5,6 +5,8 @@
 mod attempts;
 mod backfill;
 mod backfill_world;
+mod bulk;
+mod bulk_world;
 mod checkers;
 mod claims;
 mod cron_clock_changes;

@@ -91,6 +91,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::HookFailed { .. }
             | Event::GraphChanged { .. }
             | Event::BackfillChanged { .. }
+            | Event::BulkChanged { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }

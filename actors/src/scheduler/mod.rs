@@ -6,6 +6,12 @@
 
 mod audit;
 mod backfills;
+mod bulk_ask;
+mod bulk_drive;
+mod bulk_items;
+mod bulk_shown;
+mod bulk_walk;
+mod bulks;
 mod causes;
 mod changed;
 mod cluster_queries;
@@ -71,6 +77,11 @@ impl Scheduler {
     pub fn new() -> Self {
         let inner = Arc::new(Inner { handles: RwLock::new(Err("the node is starting".to_owned())) });
         Self { inner, record: None }
+    }
+
+    /// Of a session, for its own tasks.
+    pub(crate) fn of(handles: Arc<SessionHandles>) -> Self {
+        Self { inner: Arc::new(Inner { handles: RwLock::new(Ok(handles)) }), record: None }
     }
 
     /// The session that answers from now on, or why there is none.

@@ -127,18 +127,29 @@ impl Scheduler {
     pub async fn retry_run_anyway(&self, run: RunId, redrive: bool, body: RetryBody) -> Answer<RunView> {
         let RetryBody { reason, force } = body;
         let view = self.run(run).await?;
-        if let (Some(dag), Some(place)) = (view.dag_run_id, view.dag_node) {
-            if redrive && !view.dead_letter {
-                let why = "the run is not a dead letter (it may have been redriven)";
-                return Err(ApiError::new(ErrorCode::IllegalState, why));
-            }
-            if view.compensated {
-                hooks::ask_if_undone(run, force)?;
-            }
-            self.retry_at_parent(dag, place, reason).await?;
+        if let Some(node) = view.dag_run_id.zip(view.dag_node) {
+            self.retry_node(&view, node, redrive, RetryBody { reason, force }).await?;
             return self.opened_again(run, view.generation).await;
         }
         run_view(self.on_final(run, FinalAction::Reopen { redrive, reason, force }).await?)
+    }
+
+    /// The run of a DAG's node, at its DAG run.
+    pub(super) async fn retry_node(
+        &self,
+        view: &RunView,
+        (dag, place): (RunId, u32),
+        redrive: bool,
+        body: RetryBody,
+    ) -> Answer<()> {
+        if redrive && !view.dead_letter {
+            let why = "the run is not a dead letter (it may have been redriven)";
+            return Err(ApiError::new(ErrorCode::IllegalState, why));
+        }
+        if view.compensated {
+            hooks::ask_if_undone(view.run_id, body.force)?;
+        }
+        self.retry_at_parent(dag, place, body.reason).await.map(drop)
     }
 
     pub async fn discard_dead_letter(&self, run: RunId, reason: Option<String>) -> Answer<()> {

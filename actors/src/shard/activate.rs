@@ -242,6 +242,7 @@ fn is_message(command: &Command) -> bool {
         | Command::Trigger { .. }
         | Command::ChangeGraph { .. }
         | Command::Backfill(_)
+        | Command::Bulk(_)
         | Command::Start { .. }
         | Command::Claimed { .. }
         | Command::Finish(_)

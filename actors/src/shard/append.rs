@@ -221,6 +221,7 @@ impl Shard {
             | Event::Audited { .. }
             | Event::GraphChanged { .. }
             | Event::BackfillChanged { .. }
+            | Event::BulkChanged { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }

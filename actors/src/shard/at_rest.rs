@@ -10,6 +10,7 @@ use super::{
     snapshotting::{Item, chunks},
 };
 use campanile_core::{
+    bulk,
     cron::tzdb_version,
     job::{Command, Context, Ids, Job, decide_next},
     shard::{KeptCreate, ShardState},
@@ -75,6 +76,9 @@ impl Loaded {
         // No frame says so: the snapshot that is written next holds it.
         self.owed.restored(now_ms);
         self.state.format = self.state.format.max(MESSAGES_FORMAT);
+        for change in bulk::restored(&self.state.bulks, now_ms) {
+            self.state.apply(&Event::BulkChanged { change });
+        }
         let command = Command::Restored { skip };
         let mut rows = Vec::new();
         let jobs: Vec<Job> = self.jobs().collect::<Result<_, _>>()?;
@@ -122,7 +126,10 @@ impl Loaded {
     }
 
     /// The same jobs, tenants, pauses and keys in another number of shards.
-    pub fn reshard(all: Vec<Self>, shards: u16) -> Vec<Self> {
+    pub fn reshard(mut all: Vec<Self>, shards: u16) -> Vec<Self> {
+        for shard in &mut all {
+            bulk::moved(&mut shard.state.bulks);
+        }
         if all.len() == usize::from(shards) {
             return all;
         }
@@ -150,6 +157,9 @@ impl Loaded {
             for (name, tenant) in old.state.tenants {
                 let home = shard_of_slot(slot_of(&name, ""), shards);
                 new[usize::from(home.0)].state.tenants.insert(name, tenant);
+            }
+            for (id, bulk) in old.state.bulks {
+                new[usize::from(id.shard(shards).0)].state.bulks.insert(id, bulk);
             }
             for (key, kept) in old.state.creates {
                 keep_create(&mut new, shards, key, kept);

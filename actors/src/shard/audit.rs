@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub(super) struct Auditing {
     /// Of the next change. One call may make many, each of which has a record.
     next: AuditRecord,
+    /// What changes nothing leaves no record: it is one of many items.
+    only_changes: bool,
 }
 
 impl Shard {
@@ -26,12 +28,16 @@ impl Shard {
             record.job = Some(*job);
         }
         // The sender saw a format that this node has not read yet: for a few seconds of an upgrade only the log has it.
-        self.auditing = (self.deps.in_use.event() >= AUDIT_FORMAT).then_some(Auditing { next: record });
+        self.auditing =
+            (self.deps.in_use.event() >= AUDIT_FORMAT).then_some(Auditing { next: record, only_changes: false });
     }
 
     /// Adds the record of a change to its events.
     pub(super) fn audit(&mut self, events: &mut Vec<Event>) {
         let Some(auditing) = &mut self.auditing else { return };
+        if auditing.only_changes && events.is_empty() {
+            return;
+        }
         let mut record = auditing.next.clone();
         auditing.next.id += 1;
         record.at_ms = self.deps.time.now_ms();
@@ -50,6 +56,20 @@ impl Shard {
             auditing.next.job = job;
             auditing.next.tenant = Some(tenant.clone());
         }
+    }
+
+    /// For a change whose record names something else.
+    pub(super) fn audit_target(&mut self, tenant: Option<&Text>, target: Text) {
+        if let Some(auditing) = &mut self.auditing {
+            auditing.next.tenant = tenant.cloned();
+            auditing.next.target = Some(target);
+        }
+    }
+
+    /// The next change is that of one item of many.
+    pub(super) fn audit_item(&mut self, record: AuditRecord) {
+        let kept = self.deps.in_use.event() >= AUDIT_FORMAT;
+        self.auditing = kept.then_some(Auditing { next: record, only_changes: true });
     }
 
     /// Keeps records of what no frame of this shard tells.

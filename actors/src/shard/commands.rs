@@ -111,6 +111,7 @@ impl Shard {
             ShardCall::ChangeBackfill { id, action } => {
                 self.change_backfill(myself, id, action, Responder::new(responder));
             }
+            ShardCall::Bulk(call) => self.bulk(myself, *call, Responder::new(responder)),
             ShardCall::Deliver(deliver) => self.deliver(myself, *deliver, Responder::new(responder)),
             ShardCall::ListJobs { filter, after, limit } => {
                 self.list_jobs(&filter, after, limit, Responder::new(responder))
@@ -343,6 +344,13 @@ impl Shard {
                 let command = match action {
                     FinalAction::Reopen { redrive, reason, force } => {
                         Command::Reopen { record, redrive, reason, force }
+                    }
+                    FinalAction::ReopenOnce { generation, .. } if record.generation != generation => {
+                        let why = format!("the run has ended in generation {} since", record.generation);
+                        return self.refuse(ReplyTo::Caller(responder), ApiError::new(ErrorCode::IllegalState, why));
+                    }
+                    FinalAction::ReopenOnce { redrive, reason, .. } => {
+                        Command::Reopen { record, redrive, reason, force: false }
                     }
                     FinalAction::Discard => Command::Discard { record },
                 };

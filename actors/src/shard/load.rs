@@ -348,6 +348,10 @@ impl Shard {
                 self.deps.pauses.owe(pause, self.deps.identity.shards, Duration::ZERO);
             }
         }
+        for bulk in self.state.bulks.values().filter(|bulk| !bulk.state.is_final()) {
+            // Who carried it on before may have died in the middle of a page.
+            self.deps.bulks.note(bulk.id, self.id);
+        }
         self.tell_pool_of_attempts(effects);
         self.deps.pool.shard_is_up();
         self.publish_wake();

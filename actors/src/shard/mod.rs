@@ -8,7 +8,7 @@
 //! `load` how it is loaded; `moving` how it leaves for another node; `watched` what watchers are told; `at_rest`
 //! shards that no node serves; `outbox` messages to other jobs; `owed` what is durable of them; `post` what a served
 //! shard has of them; `given_up` messages that people see; `taking` messages from other jobs; `dags` runs of DAGs; `backfills` stretches
-//! of the past that jobs run.
+//! of the past that jobs run; `bulks` operations on many jobs or runs.
 
 mod activate;
 mod append;
@@ -16,6 +16,7 @@ pub mod at_rest;
 mod audit;
 mod backfill_index;
 mod backfills;
+mod bulks;
 mod commands;
 mod creates;
 mod dags;
@@ -39,13 +40,14 @@ mod traced;
 mod watched;
 
 use crate::{
-    ask::ShardClient, changes::Changes, delivery_window::DeliveryWindow, identity::Identity, job::JobActor,
-    journal::JournalHandle, lending::SessionCounts, messages::ShardMsg, owner::InUse, pauses::Pauses,
+    ask::ShardClient, bulk::OpenBulks, changes::Changes, delivery_window::DeliveryWindow, identity::Identity,
+    job::JobActor, journal::JournalHandle, lending::SessionCounts, messages::ShardMsg, owner::InUse, pauses::Pauses,
     pool_handle::PoolHandle, projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown,
     tenants::TenantGauges, time::NodeTime, waiting_results::WaitingResults,
 };
 use append::{Awaiting, OpenFrame};
 use audit::Auditing;
+pub(crate) use bulks::note_error;
 use campanile_core::{
     job::{Effect, Job},
     shard::ShardState,
@@ -73,6 +75,7 @@ pub struct ShardDeps {
     pub waiting_results: Arc<WaitingResults>,
     pub tenants: Arc<TenantGauges>,
     pub pauses: Arc<Pauses>,
+    pub bulks: Arc<OpenBulks>,
     pub changes: Arc<Changes>,
     pub journal: JournalHandle,
     pub projector: ProjectorHandle,

@@ -219,6 +219,7 @@ impl Shard {
                 | Event::HookFailed { .. }
                 | Event::GraphChanged { .. }
                 | Event::BackfillChanged { .. }
+                | Event::BulkChanged { .. }
                 | Event::Audited { .. } => {}
             }
         }

@@ -55,6 +55,7 @@ fn step(event: &Event) -> Step<'_> {
         | Event::Outbox { .. }
         | Event::HookFailed { .. }
         | Event::BackfillChanged { .. }
+        | Event::BulkChanged { .. }
         | Event::Audited { .. } => Step::Nothing,
     }
 }

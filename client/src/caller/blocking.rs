@@ -10,7 +10,7 @@ use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     graph::ShortGraphSpec,
-    ids::{BackfillId, JobId, RunId},
+    ids::{BackfillId, BulkId, JobId, RunId},
     job::{JobSpec, JobView},
     time::Timestamp,
     trace::TraceContext,
@@ -19,6 +19,7 @@ use campanile_schema::{
         LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, PriorityBody, RetryBody, RunView, Spread,
         TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
+        bulk::{BulkBody, BulkView},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagRetryBody, DagRunView},
         explain::ExplainView,
         outbox::OutboxMessageView,
@@ -129,6 +130,11 @@ waits! {
     backfill_cancel(id: BackfillId, why: Option<&str>) -> BackfillView;
     backfill_pause(id: BackfillId, why: Option<&str>) -> BackfillView;
     backfill_resume(id: BackfillId, why: Option<&str>) -> BackfillView;
+    bulk_create(body: BulkBody) -> BulkView;
+    bulk_list(body: TenantPageBody) -> Page<BulkView>;
+    bulk_get(id: BulkId) -> BulkView;
+    bulk_abort(id: BulkId, why: Option<&str>) -> BulkView;
+    bulk_undo(id: BulkId, why: Option<&str>) -> BulkView;
     job_runs(job: JobId, page: PageBody) -> Page<RunView>;
     job_ledger(job: JobId, body: LedgerBody) -> LedgerView;
     job_explain(job: JobId, at: Option<Timestamp>) -> ExplainView;

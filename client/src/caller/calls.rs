@@ -8,11 +8,12 @@ use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     graph::ShortGraphSpec,
-    ids::{BackfillId, JobId, RunId},
+    ids::{BackfillId, BulkId, JobId, RunId},
     job::{JobSpec, JobView},
     operations::{self as o, Operation},
     rpc::calls::{
-        BackfillCall, Call, CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TargetCall, TenantCall,
+        BackfillCall, BulkCall, Call, CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TargetCall,
+        TenantCall,
     },
     time::Timestamp,
     view::{
@@ -20,6 +21,7 @@ use campanile_schema::{
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, PriorityBody, ReasonBody,
         ReplaceBody, RetryBody, RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
+        bulk::{BulkBody, BulkView},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -117,6 +119,24 @@ impl Client {
     }
     pub async fn backfill_resume(&self, id: BackfillId, why: Option<&str>) -> CallResult<BackfillView> {
         self.typed::<o::BackfillResume>(&BackfillCall::new(id, reason(why))).await
+    }
+    /// Changes all jobs or runs that the filter names; with `dry_run` it only counts them.
+    pub async fn bulk_create(&self, body: BulkBody) -> CallResult<BulkView> {
+        self.typed::<o::BulkCreate>(&body).await
+    }
+    pub async fn bulk_list(&self, body: TenantPageBody) -> CallResult<Page<BulkView>> {
+        self.typed::<o::BulkList>(&body).await
+    }
+    pub async fn bulk_get(&self, id: BulkId) -> CallResult<BulkView> {
+        self.typed::<o::BulkGet>(&BulkCall::new(id, NoBody {})).await
+    }
+    /// What it has done stays.
+    pub async fn bulk_abort(&self, id: BulkId, why: Option<&str>) -> CallResult<BulkView> {
+        self.typed::<o::BulkAbort>(&BulkCall::new(id, reason(why))).await
+    }
+    /// The answer is the operation that takes it back.
+    pub async fn bulk_undo(&self, id: BulkId, why: Option<&str>) -> CallResult<BulkView> {
+        self.typed::<o::BulkUndo>(&BulkCall::new(id, reason(why))).await
     }
     pub async fn job_runs(&self, job: JobId, page: PageBody) -> CallResult<Page<RunView>> {
         self.typed::<o::JobRuns>(&JobCall::new(job, page)).await

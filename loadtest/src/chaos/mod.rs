@@ -408,6 +408,7 @@ mod tests {
             figures: None,
             used: Usage {
                 backfilled: false,
+                bulked: false,
                 calls: Verb::value_variants().iter().filter(|v| !without.contains(v)).map(|v| (*v, 1)).collect(),
                 features: Feature::value_variants().iter().map(|feature| (*feature, 1)).collect(),
             },

@@ -99,6 +99,9 @@ impl History {
             | Verb::Discard
             | Verb::Backfill
             | Verb::CancelBackfill
+            | Verb::BulkPause
+            | Verb::BulkResume
+            | Verb::BulkRetry
             | Verb::Confirm => match call.job.and_then(|id| self.jobs.get_mut(&id)) {
                 Some(job) => about_job(job, verb, call, sent_us, refused),
                 None => self.damaged.push(format!("a call for job {:?}, which no caller created", call.job)),
@@ -171,18 +174,22 @@ fn about_job(job: &mut Job, verb: Verb, call: Call, sent_us: i64, refused: bool)
         | Verb::Discard
         | Verb::Backfill
         | Verb::CancelBackfill
+        | Verb::BulkPause
+        | Verb::BulkResume
+        | Verb::BulkRetry
         | Verb::Confirm
             if refused => {}
         Verb::Edit => {
             let before = job.versions.last().map(|version| version.spec.secret_params.clone()).unwrap_or_default();
             job.versions.extend(call.spec.map(|spec| edited(spec, &before, (sent_us, call.ack_us))));
         }
-        Verb::Pause => job.pauses.push(Pause::begun(sent_us, call.ack_us)),
-        Verb::Resume => resume(&mut job.pauses, sent_us, call.ack_us),
+        // What one of many jobs may show of it is what it may show of its own.
+        Verb::Pause | Verb::BulkPause => job.pauses.push(Pause::begun(sent_us, call.ack_us)),
+        Verb::Resume | Verb::BulkResume => resume(&mut job.pauses, sent_us, call.ack_us),
         Verb::Delete => job.deleted = Some((sent_us, call.ack_us)),
         Verb::Cancel => job.canceled.extend(asked),
         Verb::Discard => job.discarded.extend(asked),
-        Verb::Retry | Verb::Redrive => {
+        Verb::Retry | Verb::Redrive | Verb::BulkRetry => {
             job.reopened.extend(asked.map(|asked| Reopened {
                 asked,
                 generation: call.generation,

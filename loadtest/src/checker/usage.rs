@@ -2,7 +2,10 @@
 //! never happened proves nothing about it, even if the verdict is good.
 
 use super::history::History;
-use crate::{run_dir::lines::Verb, workload::worked::BACKFILLED};
+use crate::{
+    run_dir::lines::Verb,
+    workload::worked::{BACKFILLED, BULKED},
+};
 use campanile_schema::{job::Trigger, record::AttemptState};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -14,6 +17,7 @@ pub const LONG_ENOUGH_MS: i64 = 30_000;
 
 /// What is asked for only where jobs are there for it.
 const OF_BACKFILLS: [Verb; 2] = [Verb::Backfill, Verb::CancelBackfill];
+const OF_BULKS: [Verb; 3] = [Verb::BulkPause, Verb::BulkResume, Verb::BulkRetry];
 
 /// What jobs have and no call of its own asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
@@ -39,6 +43,9 @@ pub struct Usage {
     /// Some jobs are there to have their past run.
     #[serde(default)]
     pub backfilled: bool,
+    /// Some jobs are there to be changed by bulk operations.
+    #[serde(default)]
+    pub bulked: bool,
 }
 
 impl Usage {
@@ -62,6 +69,7 @@ impl Usage {
             calls: history.calls_acknowledged.clone(),
             features: features.into_iter().map(|(feature, count)| (feature, count as u64)).collect(),
             backfilled: history.jobs.values().any(|job| job.spec.name.contains(BACKFILLED)),
+            bulked: history.jobs.values().any(|job| job.spec.name.contains(BULKED)),
         }
     }
 
@@ -69,13 +77,17 @@ impl Usage {
     pub fn add(&mut self, other: &Self) {
         other.calls.iter().for_each(|(verb, count)| *self.calls.entry(*verb).or_default() += count);
         self.backfilled |= other.backfilled;
+        self.bulked |= other.bulked;
         other.features.iter().for_each(|(feature, count)| *self.features.entry(*feature).or_default() += count);
     }
 
     /// What was never used, a line of text each; `except`: what could not be.
     pub fn missing(&self, except: &[Verb]) -> Vec<String> {
         let unused = |count: Option<&u64>| count.is_none_or(|count| *count == 0);
-        let is_owed = |verb: &&Verb| !except.contains(verb) && (self.backfilled || !OF_BACKFILLS.contains(verb));
+        let has_jobs = |verb: &Verb| {
+            (self.backfilled || !OF_BACKFILLS.contains(verb)) && (self.bulked || !OF_BULKS.contains(verb))
+        };
+        let is_owed = |verb: &&Verb| !except.contains(verb) && has_jobs(verb);
         let verbs = Verb::value_variants().iter().filter(is_owed).filter(|verb| unused(self.calls.get(verb)));
         let features = Feature::value_variants().iter().filter(|feature| unused(self.features.get(feature)));
         verbs
@@ -116,6 +128,7 @@ mod tests {
             calls: Verb::value_variants().iter().map(|verb| (*verb, 1)).collect(),
             features: Feature::value_variants().iter().map(|feature| (*feature, 1)).collect(),
             backfilled: true,
+            bulked: true,
         }
     }
 
@@ -137,9 +150,13 @@ mod tests {
             assert_eq!(usage.missing(&[]), [format!("{feature:?} was never met")]);
         }
         let all = Verb::value_variants().len() + Feature::value_variants().len();
-        assert_eq!(Usage { backfilled: true, ..Usage::default() }.missing(&[]).len(), all);
-        let without = all - OF_BACKFILLS.len();
-        assert_eq!(Usage::default().missing(&[]).len(), without, "nobody is there to ask for backfills");
+        assert_eq!(Usage { backfilled: true, bulked: true, ..Usage::default() }.missing(&[]).len(), all);
+        let without = all - OF_BACKFILLS.len() - OF_BULKS.len();
+        assert_eq!(
+            Usage::default().missing(&[]).len(),
+            without,
+            "nobody is there to ask for backfills and bulk operations"
+        );
     }
 
     #[test]

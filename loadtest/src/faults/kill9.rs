@@ -128,6 +128,11 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     specs.push(hooked);
     let first_backfilled = specs.len();
     specs.extend(worked::backfilled(&plan));
+    let (together, failing) = worked::bulked(&plan);
+    let first_together = specs.len();
+    specs.extend(together);
+    let first_failing = specs.len();
+    specs.extend(failing.iter().cloned());
     let ids = caller.create_many(&specs).await;
     let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
@@ -139,7 +144,10 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let extra = Arc::new(Mutex::new(Vec::new()));
     let mut calls = start_calls(&args, &plan, &caller, &specs[..first_worked], &ids, &extra);
     people::start(&mut calls, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
-    people::backfills(&mut calls, &caller, &jobs[first_backfilled..], plan.end_ms, plan.seed);
+    people::backfills(&mut calls, &caller, &jobs[first_backfilled..first_together], plan.end_ms, plan.seed);
+    let together = &jobs[first_together..first_failing];
+    let failing = jobs[first_failing..].iter().copied().zip(failing).collect();
+    people::bulks(&mut calls, &caller, together, failing, plan.end_ms, plan.seed);
     sleep(Duration::from_millis((start_ms - now_us() / 1000).max(0).unsigned_abs())).await;
     let round =
         Round { mutation: mutation.as_deref(), executor_kills: args.executor_kills, slots: args.slots, fail_percent };

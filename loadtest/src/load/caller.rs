@@ -1,6 +1,7 @@
 //! A caller that records its requests and the answers, before and after each request, and repeats a request until it
 //! knows the result. The checker cannot decide anything about a request without an answer.
 
+mod bulk_operations;
 mod verbs;
 
 use crate::{

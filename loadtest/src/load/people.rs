@@ -6,7 +6,7 @@ use crate::{
     load::caller::{CallOutcome, Caller},
     random::Random,
     run_dir::lines::{BackfillLine, Verb, now_us},
-    workload::worked::{PACED, Role, edited},
+    workload::worked::{BULKED, PACED, Role, edited},
 };
 use campanile_schema::{
     ids::{BackfillId, JobId, RunId},
@@ -70,6 +70,57 @@ pub fn persons(work: &mut JoinSet<()>, caller: &Caller, jobs: Vec<(Role, JobId, 
 pub fn backfills(work: &mut JoinSet<()>, caller: &Caller, jobs: &[JobId], until_ms: i64, seed: u64) {
     for (n, job) in (1..).zip(jobs) {
         work.spawn(backfills_of(caller.clone(), *job, until_ms, Random::new(seed ^ (n << 24))));
+    }
+}
+
+/// Pauses and resumes the jobs together by bulk operations, and retries the failed runs of the others by such; ends by itself at `until_ms`.
+/// Not for loads that restore a node: that aborts bulk operations, or forgets that they were asked for.
+pub fn bulks(
+    work: &mut JoinSet<()>,
+    caller: &Caller,
+    together: &[JobId],
+    failing: Vec<(JobId, JobSpec)>,
+    until_ms: i64,
+    seed: u64,
+) {
+    work.spawn(bulk_pauses(caller.clone(), together.to_vec(), until_ms, Random::new(seed ^ 0x6275_6c6b)));
+    for (n, (job, spec)) in (1..).zip(failing) {
+        let random = Random::new(seed ^ (n << 28));
+        let mut person = Person { caller: caller.clone(), job, spec, random, until_ms, latest: VecDeque::new() };
+        work.spawn(async move {
+            let mut turn = 0;
+            while !is_over(until_ms) {
+                turn += 1;
+                person.repeats_in_bulk(turn).await;
+                rest(&mut person.random, PAUSE_MS).await;
+            }
+        });
+    }
+}
+
+async fn bulk_pauses(caller: Caller, jobs: Vec<JobId>, until_ms: i64, mut random: Random) {
+    loop {
+        rest(&mut random, PAUSE_MS).await;
+        if is_over(until_ms) {
+            return;
+        }
+        let paused = caller.bulk_pause(&jobs, BULKED).await;
+        if matches!(paused, CallOutcome::Refused(_)) {
+            continue;
+        }
+        rest(&mut random, PAUSED_MS).await;
+        // Also resumed when nobody knows whether they were paused.
+        for turn in 0..RESUMES {
+            let resumed = match &paused {
+                CallOutcome::Done(id) if turn == 0 && random.percent(40) => caller.bulk_undo(&jobs, *id).await,
+                CallOutcome::Done(_) | CallOutcome::Refused(_) | CallOutcome::Open => {
+                    caller.bulk_resume(&jobs, BULKED).await
+                }
+            };
+            if matches!(resumed, CallOutcome::Done(_)) {
+                break;
+            }
+        }
     }
 }
 
@@ -198,6 +249,16 @@ impl Person {
             .is_some()
         {
             self.caller.discard(self.job, run).await;
+        }
+    }
+
+    async fn repeats_in_bulk(&mut self, turn: u32) {
+        let Some(run) = self.triggers(turn, None).await else { return };
+        let failed = |run: &RunView| run.state == RunState::Failed;
+        let Some(first) = self.until(run, failed).await else { return };
+        let Some(ended_at) = first.ended_at else { return };
+        if self.caller.bulk_retry(&first, ended_at).await == CallOutcome::Done(()) {
+            self.until(run, |run| failed(run) && run.generation > first.generation).await;
         }
     }
 

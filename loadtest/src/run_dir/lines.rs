@@ -132,6 +132,10 @@ pub enum Verb {
     /// Run a stretch of the job's past, see `backfill`.
     Backfill,
     CancelBackfill,
+    /// A bulk operation that changes the job among others, or the run.
+    BulkPause,
+    BulkResume,
+    BulkRetry,
     /// No job of `tenant` starts anything until RESUME_TENANT.
     PauseTenant,
     ResumeTenant,

@@ -56,6 +56,11 @@ const ROLES: [(Role, u64); 11] = [
 pub const PACED: &str = "paced";
 /// In the names of the jobs that [`backfilled`] makes.
 pub const BACKFILLED: &str = "backfilled";
+/// In the names of the jobs that [`bulked`] makes, and the label of those that are paused together.
+pub const BULKED: &str = "bulked";
+/// Jobs that one bulk operation pauses and resumes: two pages and a part of one. Beside them some whose runs fail.
+const PAUSED_TOGETHER: u64 = 150;
+const FAILING: u64 = 3;
 /// Name of the secret of jobs that have one.
 pub const SECRET: &str = "loadtestKey";
 
@@ -96,6 +101,21 @@ pub fn backfilled(plan: &Plan) -> Vec<JobSpec> {
         JobSpec { concurrency_policy, params: Payload("{\"bodyMs\":5}".to_owned()), ..spec(&plan, n, trigger) }
     };
     (0_u64..).zip(policies.into_iter().cycle().take(6)).map(job).collect()
+}
+
+/// Jobs that are paused and resumed by bulk operations, and behind them jobs whose failed runs are retried by such.
+pub fn bulked(plan: &Plan) -> (Vec<JobSpec>, Vec<JobSpec>) {
+    let plan = Plan { prefix: format!("{}-{BULKED}", plan.prefix), ..plan.clone() };
+    let mut random = Random::new(plan.seed ^ 0x6275_6c6b);
+    let together = (0..PAUSED_TOGETHER).map(|n| {
+        let mut job = scheduled(&plan, n, 0, &mut random);
+        job.labels.insert(BULKED.to_owned(), "yes".to_owned());
+        job
+    });
+    let together = together.collect();
+    let failing = Plan { prefix: format!("{}-failing", plan.prefix), ..plan };
+    let failing = (0..FAILING).map(|n| of_role(&failing, n, Role::Fails, &mut random));
+    (together, failing.collect())
 }
 
 /// The jobs with the ids that they got.

@@ -143,6 +143,7 @@ mod tests {
                 Subject::Job
                 | Subject::Run
                 | Subject::Backfill
+                | Subject::Bulk
                 | Subject::Tenant
                 | Subject::Target
                 | Subject::Named => true,
@@ -151,7 +152,8 @@ mod tests {
             let compared = matches!(row.tenant, Tenant::Before | Tenant::InAnswer);
             assert_eq!(compared, is_of_a_tenant, "{}", row.name);
             if row.tenant == Tenant::InAnswer {
-                assert!(matches!(row.subject, Subject::Job | Subject::Run | Subject::Backfill), "{}", row.name);
+                let of_id = matches!(row.subject, Subject::Job | Subject::Run | Subject::Backfill | Subject::Bulk);
+                assert!(of_id, "{}", row.name);
                 assert_eq!(row.effect, CallEffect::Read, "{}: it would be done before it is refused", row.name);
             }
         }

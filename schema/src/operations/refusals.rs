@@ -105,6 +105,24 @@ pub(super) const BAD_BACKFILL: &[E] = &[
 ];
 pub(super) const BAD_BACKFILL_CHANGE: &[E] =
     &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::IllegalState, E::BodyTooLarge, E::UnsupportedMediaType];
+pub(super) const BAD_BULK: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::IllegalState,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::TenantQuota,
+    E::UpgradeUnderWay,
+];
+pub(super) const BAD_BULK_CHANGE: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NotFound,
+    E::IllegalState,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::TenantQuota,
+];
 pub(super) const BAD_BODY: &[E] =
     &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
 /// Codes of operations about a cluster: on a single node they are refused.

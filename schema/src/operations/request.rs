@@ -21,6 +21,7 @@ use crate::{
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, PriorityBody, ReasonBody,
         ReplaceBody, RetryBody, RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
+        bulk::{BulkBody, BulkView},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -186,6 +187,7 @@ answers!(
     Listed<ItemResult<Created>>,
     PlanView,
     Page<AuditView>,
+    Page<BulkView>,
     Page<JobView>,
     Page<RunView>,
     LedgerView,
@@ -241,6 +243,26 @@ impl OperationAnswer for BackfillView {
     /// A dry run has nothing to carry on.
     fn is_outstanding(&self) -> bool {
         self.backfill_id.is_some()
+    }
+}
+/// It may name a tenant, and has a reason.
+impl Body for BulkBody {
+    const NAMED: bool = true;
+    fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+    fn named_tenant(&mut self) -> Option<&mut Option<String>> {
+        Some(&mut self.tenant_id)
+    }
+}
+impl OperationAnswer for BulkView {
+    /// One of all tenants is none's: only operators see it.
+    fn tenant(&self) -> Option<&str> {
+        Some(self.tenant_id.as_deref().unwrap_or_default())
+    }
+    /// A dry run has nothing to carry on.
+    fn is_outstanding(&self) -> bool {
+        self.bulk_id.is_some()
     }
 }
 impl OperationAnswer for Spread {

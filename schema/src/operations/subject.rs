@@ -2,7 +2,7 @@
 
 use crate::{
     error::ApiError,
-    ids::{BackfillId, JobId, RunId},
+    ids::{BackfillId, BulkId, JobId, RunId},
 };
 
 /// What a request is about.
@@ -11,6 +11,7 @@ pub enum Subject {
     Job,
     Run,
     Backfill,
+    Bulk,
     Tenant,
     /// A named downstream of a tenant.
     Target,
@@ -25,6 +26,7 @@ pub trait Parts {
     fn job(&self) -> Result<JobId, ApiError>;
     fn run(&self) -> Result<RunId, ApiError>;
     fn backfill(&self) -> Result<BackfillId, ApiError>;
+    fn bulk(&self) -> Result<BulkId, ApiError>;
     fn tenant(&self) -> String;
     fn target(&self) -> String;
     fn node(&self) -> String;
@@ -36,6 +38,7 @@ pub enum About<'a> {
     Job(JobId),
     Run(RunId),
     Backfill(BackfillId),
+    Bulk(BulkId),
     Tenant(&'a str),
     Target {
         tenant: &'a str,

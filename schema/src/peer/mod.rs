@@ -1,5 +1,6 @@
 //! Messages between nodes. Forms are added and never changed, because two releases run side by side (ADR 0020).
 
+pub mod bulk;
 pub mod changes;
 pub mod cluster_query;
 pub mod gateway;

@@ -30,6 +30,12 @@ pub enum FinalAction {
         force: bool,
     },
     Discard,
+    /// As [`Self::Reopen`], only if the run has ended in this generation. Format 2.
+    ReopenOnce {
+        generation: u32,
+        redrive: bool,
+        reason: Option<String>,
+    },
 }
 
 /// What a person does with a run of a DAG, whether it has ended or not. Nodes are named by their ids.

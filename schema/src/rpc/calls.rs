@@ -4,7 +4,7 @@
 use crate::{
     error::{ApiError, ErrorCode},
     graph::ShortGraphSpec,
-    ids::{BackfillId, JobId, RunId},
+    ids::{BackfillId, BulkId, JobId, RunId},
     job::JobSpec,
     operations::subject::{About, Parts, Subject},
 };
@@ -58,6 +58,7 @@ macro_rules! field {
 field!(OfJob = "jobId": JobId, required true, of parts parts.job().map(Some), about Job id About::Job(*id));
 field!(OfRun = "runId": RunId, required true, of parts parts.run().map(Some), about Run id About::Run(*id));
 field!(OfBackfill = "backfillId": BackfillId, required true, of parts parts.backfill().map(Some), about Backfill id About::Backfill(*id));
+field!(OfBulk = "bulkId": BulkId, required true, of parts parts.bulk().map(Some), about Bulk id About::Bulk(*id));
 field!(OfTenant = "tenantId": String, required true, of parts Ok(Some(parts.tenant())), about Tenant name About::Tenant(name));
 field!(OfTarget = "target": String, required true, of parts Ok(Some(parts.target())), about Target _name About::Nothing);
 field!(OfNode = "node": String, required true, of parts Ok(Some(parts.node())), about Node name About::Node(name));
@@ -70,6 +71,8 @@ pub type JobCall<B> = Call<OfJob, B>;
 pub type RunCall<B> = Call<OfRun, B>;
 /// A call about one backfill or replay.
 pub type BackfillCall<B> = Call<OfBackfill, B>;
+/// A call about one bulk operation.
+pub type BulkCall<B> = Call<OfBulk, B>;
 /// A call about one tenant.
 pub type TenantCall<B> = Call<OfTenant, B>;
 /// A call about one target of a tenant.

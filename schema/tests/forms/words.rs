@@ -7,7 +7,10 @@ use campanile_schema::{
     frame,
     job::{Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap},
     record::{AttemptState, RunState, Source},
-    stored::backfill::{BackfillMode, BackfillState},
+    stored::{
+        backfill::{BackfillMode, BackfillState},
+        bulk::{BulkAction, BulkState},
+    },
     view::{ConfirmDecision, ExecutorState},
     watch::JobStep,
 };
@@ -29,7 +32,8 @@ pub fn words(forms: &mut Forms) {
     words!(forms: view::ExecutorState, event::Outcome, event::SkipReason, event::StopReason, record::RunState,
         record::AttemptState, record::Source, job::Dialect, job::Gap, job::Overlap, job::MisfirePolicy,
         job::ConcurrencyPolicy, job::Backoff, job::OnLostContact, job::JobStatus, job::HttpMethod,
-        view::ConfirmDecision, watch::JobStep, backfill::BackfillMode, backfill::BackfillState);
+        view::ConfirmDecision, watch::JobStep, backfill::BackfillMode, backfill::BackfillState,
+        bulk::BulkAction, bulk::BulkState);
     let read = |bytes: &[u8]| {
         let text: String = frame::decode("code", bytes).map_err(|error| error.to_string())?;
         ErrorCode::parse(&text).ok_or_else(|| format!("{text} is no code"))

@@ -4,6 +4,7 @@
 
 pub mod audit;
 pub mod backfill;
+pub mod bulk;
 pub mod graph;
 pub mod grow;
 mod outbox;
@@ -312,9 +313,9 @@ pub fn events() -> Vec<Event> {
         Event::CreateKept { key: Digest([7; 16]), print: Digest([200; 16]), job: None, at_ms },
         Event::CreateKept { key: Digest([7; 16]), print: Digest([200; 16]), job: Some(job), at_ms },
         Event::JobReplaced { job, spec: plain("manual", StoredTrigger::Manual {}).into(), version: 2, at_ms },
-        Event::JobPaused { job, at_ms, reason: None },
-        Event::JobPaused { job, at_ms, reason: Some("too loud".to_owned()) },
-        Event::JobResumed { job, at_ms },
+        Event::JobPaused { job, at_ms, reason: None, bulk: None },
+        Event::JobPaused { job, at_ms, reason: Some("too loud".to_owned()), bulk: None },
+        Event::JobResumed { job, at_ms, bulk: None },
         Event::JobDeleted { job, at_ms },
         Event::JobQuarantined { job, at_ms, reason: "three panics".to_owned() },
         Event::CursorMoved { job, interval: interval(), entries: Vec::new() },
@@ -466,6 +467,7 @@ pub fn samples() -> Vec<Sample> {
     samples.extend(graph::stored());
     samples.extend(graph::changes().iter().map(|change| sample("graph change", graph::change_name(change), change)));
     samples.extend(backfill::samples());
+    samples.extend(bulk::samples());
     samples.push(sample("node body", "in the lane of backfills", &graph::node_body_of_backfill()));
     samples.push(sample("tenant", "of a target", &target()));
     samples.push(sample("event", "TenantSet, of a target", &Event::TenantSet { tenant: target() }));

@@ -104,6 +104,26 @@ fn backfill(id: Option<u64>) -> Value {
     view
 }
 
+/// A bulk operation that goes on; without an id that of a dry run.
+fn bulk(id: Option<u64>) -> Value {
+    let mut view = json!({
+        "action": "PAUSE", "tenantId": "default", "filter": {"labels": "team=pay"}, "matched": 120, "matchedMore": false,
+        "done": 0, "unchanged": 0, "failed": 0, "compensated": 0, "left": 120,
+    });
+    if let Some(id) = id {
+        view["bulkId"] = json!(id);
+        view["state"] = json!("RUNNING");
+        view["done"] = json!(62);
+        view["unchanged"] = json!(2);
+        view["left"] = json!(56);
+        view["requestedBy"] = json!("olga");
+        view["createdAt"] = json!(CREATED);
+    } else {
+        view["first"] = json!([{"id": 8193, "name": "daily_billing", "state": "ENABLED"}]);
+    }
+    view
+}
+
 /// A run of a DAG of two nodes.
 fn dag() -> Value {
     let node = |id: &str, job: &str, state: &str, run: Option<u64>, layer: u32| {
@@ -193,16 +213,17 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         }),
         "job.backfill" => json!({"from": CREATED, "to": ENDED, "parallelism": 4, "dryRun": true}),
         "job.replay" => json!({"from": CREATED, "to": ENDED, "reason": "the report was wrong"}),
+        "bulk.create" => json!({"action": "PAUSE", "filter": {"labels": "team=pay"}, "reason": "the bank is closed"}),
         "dag.retry" => json!({"nodes": ["B"], "andAfter": false, "reason": "the disk has room again"}),
         "job.rollback" => json!({"to": 3, "version": 4, "reason": "the new schedule was wrong"}),
         "dag.mark" => json!({"node": "B", "state": "SUCCESS", "reason": "done by hand"}),
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
         "target.set" => target_settings(),
-        "job.pause" | "job.resume" | "backfill.pause" | "backfill.resume" | "run.cancel" | "run.retry"
-        | "dag.pause" | "dag.resume" | "dlq.redrive" | "dlq.discard" | "outbox.resend" | "outbox.discard"
-        | "tenant.pause" | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept" | "cluster.cordon"
-        | "cluster.uncordon" => {
+        "job.pause" | "job.resume" | "bulk.abort" | "bulk.undo" | "backfill.pause" | "backfill.resume"
+        | "run.cancel" | "run.retry" | "dag.pause" | "dag.resume" | "dlq.redrive" | "dlq.discard" | "outbox.resend"
+        | "outbox.discard" | "tenant.pause" | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept"
+        | "cluster.cordon" | "cluster.uncordon" => {
             json!({"reason": "maintenance"})
         }
         _ => return None,
@@ -214,6 +235,9 @@ pub(super) fn accepted(operation: &str) -> Option<Value> {
     let of_all = ["tenant.pause", "tenant.resume", "system.pause", "system.resume"];
     if matches!(operation, "job.backfill" | "job.replay") {
         return Some(backfill(Some(20481)));
+    }
+    if operation == "bulk.create" {
+        return Some(bulk(Some(24576)));
     }
     of_all.contains(&operation).then(|| json!({"outstanding": [7, 201]}))
 }
@@ -283,6 +307,20 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "backfill.pause" | "backfill.cancel" => {
             let mut view = backfill(Some(20481));
             view["state"] = json!(if operation == "backfill.pause" { "PAUSED" } else { "CANCELING" });
+            view
+        }
+        "bulk.create" => bulk(None),
+        "bulk.list" => page(bulk(Some(24576))),
+        "bulk.get" => bulk(Some(24576)),
+        "bulk.abort" => {
+            let mut view = bulk(Some(24576));
+            view["state"] = json!("ABORTING");
+            view
+        }
+        "bulk.undo" => {
+            let mut view = bulk(Some(28672));
+            view["action"] = json!("RESUME");
+            view["undoOf"] = json!(24576);
             view
         }
         "job.runs" => page(run("SUCCESS")),
@@ -403,6 +441,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "jobId" => json!(8193),
         "runId" => json!(4194305),
         "backfillId" => json!(20481),
+        "bulkId" => json!(24576),
         "tenantId" => json!("default"),
         "node" => json!("n1"),
         "target" => json!("ledger-db"),

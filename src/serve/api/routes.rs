@@ -9,9 +9,11 @@ use crate::ops::Operations;
 use campanile_schema::{
     audit::AuditView,
     error::{ApiError, ErrorCode},
-    ids::{BackfillId, JobId, RunId},
+    ids::{BackfillId, BulkId, JobId, RunId},
     job::JobSpec,
-    operations::{Handle, JobBackfillGet, JobFind, JobRuns, Operation, OwnRoute, Parts, Visit, all, visit_all},
+    operations::{
+        BulkList, Handle, JobBackfillGet, JobFind, JobRuns, Operation, OwnRoute, Parts, Visit, all, visit_all,
+    },
     view::SessionView,
 };
 use std::future::Future;
@@ -95,6 +97,10 @@ impl Parts for Call {
     fn backfill(&self) -> Result<BackfillId, ApiError> {
         let hint = format!("the newest of a job is at {}", JobBackfillGet::ROW.path());
         number(self.param("backfillId"), "backfill", &hint).map(BackfillId)
+    }
+
+    fn bulk(&self) -> Result<BulkId, ApiError> {
+        number(self.param("bulkId"), "bulk operation", &format!("list them with {}", BulkList::ROW.path())).map(BulkId)
     }
 
     fn tenant(&self) -> String {

@@ -8,7 +8,7 @@
 use super::{Answer, Operations, access, audit::Subject, check_reason};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    ids::{BackfillId, JobId, RunId},
+    ids::{BackfillId, BulkId, JobId, RunId},
     operations::{About, Audit, Handle, Host, Operation, Request, Tenant},
 };
 use campanile_security::auth::Caller;
@@ -92,6 +92,7 @@ impl Operations {
             About::Job(job) => self.own_job(caller, job).await,
             About::Run(run) => self.own_run(caller, run).await,
             About::Backfill(id) => self.own_backfill(caller, id).await,
+            About::Bulk(id) => self.own_bulk(caller, id).await,
             About::Tenant(tenant) => {
                 access::check_tenant_name(tenant)?;
                 access::owns(caller, tenant, "tenant", &tenant)
@@ -144,12 +145,25 @@ impl Operations {
     }
 }
 
+impl Operations {
+    /// Refuses a bulk operation of another tenant, or of all.
+    async fn own_bulk(&self, caller: &Caller, id: BulkId) -> Answer<()> {
+        if access::bound_to(caller)?.is_some() {
+            let tenant = self.scheduler.tenant_of_bulk(id).await;
+            let tenant = tenant.map_err(|error| access::same_absence(error, "bulk operation", &id))?;
+            access::owns(caller, &tenant, "bulk operation", &id)?;
+        }
+        Ok(())
+    }
+}
+
 /// The subject of a read, whose tenant is compared with the answer.
 #[derive(Clone, Copy)]
 enum ReadSubject {
     Job(JobId),
     Run(RunId),
     Backfill(BackfillId),
+    Bulk(BulkId),
     Other,
 }
 
@@ -159,6 +173,7 @@ impl ReadSubject {
             About::Job(job) => Self::Job(job),
             About::Run(run) => Self::Run(run),
             About::Backfill(id) => Self::Backfill(id),
+            About::Bulk(id) => Self::Bulk(id),
             About::Tenant(_) | About::Target { .. } | About::Node(_) | About::Named | About::Nothing => Self::Other,
         }
     }
@@ -174,6 +189,7 @@ fn check_answer_tenant<A: campanile_schema::operations::OperationAnswer>(
         ReadSubject::Job(job) => ("job", job.to_string()),
         ReadSubject::Run(run) => ("run", run.to_string()),
         ReadSubject::Backfill(id) => ("backfill", id.to_string()),
+        ReadSubject::Bulk(id) => ("bulk operation", id.to_string()),
         ReadSubject::Other => return Err(bad_row()),
     };
     let answer = answer.map_err(|error| access::same_absence(error, what, &id))?;

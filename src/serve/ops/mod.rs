@@ -13,6 +13,7 @@ mod audit;
 mod backfills;
 mod backup;
 mod bulk;
+mod bulk_operations;
 mod cluster;
 mod dags;
 mod dead_letters;

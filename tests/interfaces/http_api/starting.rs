@@ -43,6 +43,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
             .replace("{runId}", "1")
             .replace("{tenantId}", "none")
             .replace("{backfillId}", "1")
+            .replace("{bulkId}", "1")
             .replace("{target}", "db");
         for (method, operation) in methods.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
@@ -50,6 +51,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "job.create" => ("", r#"{"name":"a","trigger":{"type":"MANUAL"}}"#),
                 "job.replace" => ("", r#"{"version":1,"spec":{"name":"a","trigger":{"type":"MANUAL"}}}"#),
                 "job.rollback" => ("", r#"{"to":1}"#),
+                "bulk.create" => ("", r#"{"action":"PAUSE","all":true}"#),
                 "run.confirm" => ("", r#"{"decision":"FAILED"}"#),
                 "dag.create" => ("", r#"{"dagId":"d","nodes":[1]}"#),
                 "job.backfill" | "job.replay" => ("", r#"{"from":"2026-02-01T00:00:00Z","to":"2026-02-07T00:00:00Z"}"#),

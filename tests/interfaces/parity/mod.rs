@@ -93,7 +93,7 @@ fn the_command_line_has_every_operation() {
 fn python_has_every_operation() {
     let nouns = [
         "job", "run", "dlq", "schedule", "tenant", "system", "clock", "executor", "pool", "cluster", "audit", "outbox",
-        "dag", "backfill",
+        "dag", "backfill", "bulk",
     ];
     let helpers = ["run_wait", "run_log_text"];
     let mut there = Names::new();

@@ -12,6 +12,7 @@ use campanile_schema::{
         Created, DeadLetterView, ExecutorView, Gathered, LedgerView, LogView, NodeView, Page, PoolView, Preview,
         RunView, TenantView,
         backfill::BackfillView,
+        bulk::BulkView,
         dag::{DagCreated, DagRunView},
         explain::ExplainView,
         outbox::OutboxMessageView,
@@ -92,6 +93,8 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         "job.ledger" => typed::<LedgerView>(client, name, params).await,
         "job.backfill" | "job.replay" | "job.backfillGet" | "backfill.get" | "backfill.pause" | "backfill.resume"
         | "backfill.cancel" => typed::<BackfillView>(client, name, params).await,
+        "bulk.list" => typed::<Page<BulkView>>(client, name, params).await,
+        "bulk.create" | "bulk.get" | "bulk.abort" | "bulk.undo" => typed::<BulkView>(client, name, params).await,
         "dag.create" => typed::<DagCreated>(client, name, params).await,
         "dag.nodes" => typed::<DagRunView>(client, name, params).await,
         "job.trigger" | "run.get" | "run.cancel" | "run.retry" | "run.confirm" | "dlq.redrive" | "dag.retry"
@@ -204,6 +207,9 @@ fn reads((good, _, run, failed): (u64, u64, u64, u64)) -> Vec<Call> {
         // Refused: there is none. `tests/node/backfill` has one in each interface.
         get("job.backfillGet", &format!("{job}/backfill"), json!({"jobId": good}), &["backfill", "of", &id]),
         get("backfill.get", "/api/v1/backfills/4096", json!({"backfillId": 4096}), &["backfill", "get", "4096"]),
+        // There is none, so one is refused. `tests/node/bulk` has one in each interface.
+        get("bulk.list", "/api/v1/bulk", json!({}), &["bulk", "list"]),
+        get("bulk.get", "/api/v1/bulk/24576", json!({"bulkId": 24576}), &["bulk", "get", "24576"]),
         // Refused: it is not a run of a DAG. `tests/node/dag.rs` has one in each interface.
         get("dag.nodes", &format!("{at}/nodes"), json!({"runId": run}), &["dag", "nodes", &of]),
         get("run.log", &format!("{at}/log"), json!({"runId": run}), &["run", "log", &of]),
@@ -339,6 +345,25 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
             json!({"runId": run, "decision": "RERUN"}),
             &["run", "confirm", &of, "rerun"],
         ),
+        call(
+            "bulk.create",
+            "POST",
+            "/api/v1/bulk",
+            json!({"action": "PAUSE", "filter": {"text": "no such job"}, "dryRun": true}),
+            json!({"action": "PAUSE", "filter": {"text": "no such job"}, "dryRun": true}),
+            &["bulk", "pause", "--text", "no such job", "--dry-run"],
+        ),
+        // Refused: a filter without a field would mean everything.
+        call(
+            "bulk.create",
+            "POST",
+            "/api/v1/bulk",
+            json!({"action": "PAUSE"}),
+            json!({"action": "PAUSE"}),
+            &["bulk", "pause"],
+        ),
+        post("bulk.abort", "/api/v1/bulk/24576/abort", json!({"bulkId": 24576}), &["bulk", "abort", "24576"]),
+        post("bulk.undo", "/api/v1/bulk/24576/undo", json!({"bulkId": 24576}), &["bulk", "undo", "24576"]),
         call("job.backfill", "POST", &format!("{job}/backfill"), stretch.clone(), of_job.clone(), &backfill("create")),
         call("job.replay", "POST", &format!("{job}/replay"), stretch, of_job, &backfill("replay")),
         post("backfill.pause", &format!("{gone}/pause"), gone_rpc.clone(), &["backfill", "pause", "4096"]),

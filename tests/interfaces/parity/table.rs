@@ -53,10 +53,16 @@ fn snake_case(name: &str) -> String {
 
 /// Commands under these talk to a node; all others work on this machine's files.
 pub const NODE_COMMANDS: &[&str] =
-    &["job", "run", "dlq", "tenant", "system", "cluster", "audit", "outbox", "dag", "backfill"];
+    &["job", "run", "dlq", "tenant", "system", "cluster", "audit", "outbox", "dag", "backfill", "bulk"];
 /// Such commands that are several calls, and so no operation of their own.
 pub const SEVERAL_CALLS: &[(&str, Reason)] = &[
     ("run wait", "run.get with waitSec, again and again"),
     ("job edit", "job.get, an editor, job.replace"),
+    ("bulk resume", "bulk.create with another action"),
+    ("bulk trigger", "bulk.create with another action"),
+    ("bulk delete", "bulk.create with another action"),
+    ("bulk cancel", "bulk.create with another action"),
+    ("bulk retry", "bulk.create with another action"),
+    ("bulk redrive", "bulk.create with another action"),
     ("cluster new-keys", "makes files; no node is asked"),
 ];

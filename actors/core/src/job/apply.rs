@@ -35,6 +35,7 @@ pub fn created(job: JobId, spec: impl Into<Arc<StoredJob>>, at_ms: i64) -> Job {
         quarantine: None,
         runs: Vec::new(),
         backfill: None,
+        bulk: None,
     };
     let mut job = Job::new(job, spec.into(), hot);
     // A ONCE that lies in the past by less than its misfire threshold is still due.
@@ -60,6 +61,7 @@ pub fn apply(job: &mut Job, event: &Event) {
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
         | Event::Audited { .. }
+        | Event::BulkChanged { .. }
         | Event::JobCreated { .. } => {}
         Event::JobReplaced { spec, version, at_ms, .. } => {
             job.def = spec.clone();
@@ -71,12 +73,14 @@ pub fn apply(job: &mut Job, event: &Event) {
             job.hot.catch_up_ms = None;
             job.refresh_next_due();
         }
-        Event::JobPaused { at_ms, .. } => {
+        Event::JobPaused { at_ms, bulk, .. } => {
             job.hot.status = JobStatus::Paused;
+            job.hot.bulk = *bulk;
             job.hot.updated_ms = *at_ms;
         }
-        Event::JobResumed { at_ms, .. } => {
+        Event::JobResumed { at_ms, bulk, .. } => {
             job.hot.status = JobStatus::Enabled;
+            job.hot.bulk = *bulk;
             job.hot.quarantine = None;
             job.hot.updated_ms = *at_ms;
             job.hot.delay_base_ms = job.hot.cursor_ms.max(*at_ms);

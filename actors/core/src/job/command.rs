@@ -1,6 +1,6 @@
 //! The commands of a job.
 
-use super::{backfill_command::BackfillCommand, claim::Claimant, held::HeldTimes};
+use super::{backfill_command::BackfillCommand, bulk_command::BulkCommand, claim::Claimant, held::HeldTimes};
 use crate::{
     graph::step::GraphCommand,
     shard::{self, Pause},
@@ -162,6 +162,8 @@ pub enum Command {
     },
     /// About a backfill of the job.
     Backfill(Box<BackfillCommand>),
+    /// A bulk operation pauses, resumes or deletes it.
+    Bulk(Box<BulkCommand>),
     /// The pool has bound the run to an executor.
     Start {
         run: RunId,
@@ -232,7 +234,7 @@ impl Command {
     pub fn ids_wanted(&self) -> u64 {
         use campanile_schema::limits::{BACKFILL_STARTS, IDS_PER_COMMAND, OPEN_RUNS_PER_JOB, RUNS_PER_WAKE};
         match self {
-            Self::Wake | Self::Replace { .. } | Self::Pause { .. } => RUNS_PER_WAKE,
+            Self::Wake | Self::Replace { .. } | Self::Pause { .. } | Self::Bulk(_) => RUNS_PER_WAKE,
             Self::Backfill(command) => match **command {
                 BackfillCommand::Page(_) => BACKFILL_STARTS as u64,
                 BackfillCommand::Create(_) => 1,
@@ -281,6 +283,7 @@ impl Command {
             | Self::Graph { .. }
             | Self::ChangeGraph { .. }
             | Self::Backfill(_)
+            | Self::Bulk(_)
             | Self::Start { .. }
             | Self::Claimed { .. }
             | Self::Suspect { .. }

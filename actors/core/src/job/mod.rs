@@ -2,13 +2,16 @@
 //!
 //! Files: `state` what a job is; `command` the commands; `decide` how it decides them; `effect` what must happen
 //! outside after a decision; `apply` how events change it; `graphs` open runs of DAGs; `dag` a job that has them; `backfill` and
-//! `backfill_command` a stretch of its past that it runs; `claim` which executor may report about an attempt;
+//! `backfill_command` a stretch of its past that it runs; `bulk` and
+//! `bulk_command` operations on many jobs; `claim` which executor may report about an attempt;
 //! `pending` which effects it still owes; `resting` what a start reads of a job without runs; `table` the legal steps;
 //! `time_limit` how long a run may take; `rules` clauses by name, for tests that break them.
 
 pub mod apply;
 pub mod backfill;
 pub mod backfill_command;
+pub mod bulk;
+pub mod bulk_command;
 pub mod claim;
 pub mod command;
 pub mod dag;
@@ -24,6 +27,7 @@ pub mod table;
 mod time_limit;
 
 pub use backfill_command::{BackfillAsked, BackfillCommand, BackfillPage, BackfillStart};
+pub use bulk_command::{BulkCommand, BulkStep, bulk_step};
 pub use claim::Claimant;
 pub use command::{Command, Context, Ids, NodeAsked, Taken};
 pub use decide::{check_backfill, decide, decide_create, decide_next, same_request, too_many_instants};

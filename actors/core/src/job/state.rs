@@ -11,7 +11,7 @@ use campanile_schema::{
     job::{ConcurrencyPolicy, JobStatus, JobView, MisfirePolicy},
     limits::{CATCH_UP_RUNS_PER_SEC, GRAPH_ROOM_MS, RUNS_PER_WAKE},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, code},
-    stored::{StoredJob, backfill::StoredBackfill},
+    stored::{StoredJob, backfill::StoredBackfill, bulk::BulkMark},
     text::Text,
     time::Timestamp,
     view::{RunView, StoppingView},
@@ -152,6 +152,9 @@ pub struct HotState {
     /// The newest one. Format 2.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub backfill: Option<Arc<StoredBackfill>>,
+    /// The bulk operation that paused or resumed it last, unless somebody else did it since. Format 2.
+    #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
+    pub bulk: Option<BulkMark>,
 }
 
 impl HotState {

@@ -112,6 +112,7 @@ impl Known {
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
             | Event::BackfillChanged { .. }
+            | Event::BulkChanged { .. }
             | Event::HookFailed { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }

@@ -45,6 +45,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
         | Event::BackfillChanged { .. }
+        | Event::BulkChanged { .. }
         | Event::HookFailed { .. }
         | Event::Audited { .. }
         | Event::JobCreated { .. }

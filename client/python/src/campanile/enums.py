@@ -349,6 +349,28 @@ class DegradationLevel(Word):
     TRIGGERS_REFUSED = "TRIGGERS_REFUSED"
 
 
+class BulkAction(Word):
+    """What a bulk operation does with each of its items: jobs (the first four), or runs."""
+
+    PAUSE = "PAUSE"
+    RESUME = "RESUME"
+    TRIGGER = "TRIGGER"
+    DELETE = "DELETE"
+    CANCEL = "CANCEL"
+    RETRY = "RETRY"
+    REDRIVE = "REDRIVE"
+
+
+class BulkState(Word):
+    """How a bulk operation stands. The last two are final; WAITING: its jobs are paused until the grace is over."""
+
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    ABORTING = "ABORTING"
+    ABORTED = "ABORTED"
+    DONE = "DONE"
+
+
 class UnknownInstants(Word):
     """What a backfill does with instants of which the ledger says nothing any more."""
 

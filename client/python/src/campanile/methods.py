@@ -1,6 +1,6 @@
 """The protocol's methods and what makes each safe to repeat.
 
-Generated from the table of operations (`schema/src/operations/table.rs`) by `tests/interfaces/python_methods.rs`: change
+Generated from the table of operations (`schema/src/operations/table`) by `tests/interfaces/python_methods.rs`: change
 the table, then write this file with `UPDATE_GOLDEN=1 cargo test --workspace --features campanile/faults --test interfaces`.
 """
 
@@ -77,6 +77,21 @@ BACKFILL_PAUSE: Final = Method("backfill.pause")
 
 BACKFILL_RESUME: Final = Method("backfill.resume")
 """Go on with a backfill that was paused."""
+
+BULK_CREATE: Final = Method("bulk.create")
+"""Pause, resume, trigger or delete all jobs that a filter names, or cancel, retry or redrive its runs; dryRun only counts them."""
+
+BULK_LIST: Final = Method("bulk.list", changes=False)
+"""Bulk operations, the newest first."""
+
+BULK_GET: Final = Method("bulk.get", changes=False)
+"""A bulk operation, with its progress."""
+
+BULK_ABORT: Final = Method("bulk.abort")
+"""Begin no further items of a bulk operation; what it has done stays."""
+
+BULK_UNDO: Final = Method("bulk.undo")
+"""Resume what a bulk operation has paused, or pause what it has resumed, as far as nobody has changed it since."""
 
 JOB_RUNS: Final = Method("job.runs", changes=False)
 """A job's runs, newest first."""
@@ -248,6 +263,11 @@ METHODS: Final = {
         BACKFILL_CANCEL,
         BACKFILL_PAUSE,
         BACKFILL_RESUME,
+        BULK_CREATE,
+        BULK_LIST,
+        BULK_GET,
+        BULK_ABORT,
+        BULK_UNDO,
         JOB_RUNS,
         JOB_LEDGER,
         JOB_EXPLAIN,

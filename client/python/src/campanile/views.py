@@ -11,6 +11,8 @@ from campanile.enums import (
     BackfillMode,
     BackfillState,
     BreakerState,
+    BulkAction,
+    BulkState,
     ClusterEventKind,
     DegradationLevel,
     EdgeOutcome,
@@ -498,6 +500,55 @@ class Backfill:
     requested_by: str | None = None
     state_reason: str | None = None
     wait_reason: str | None = None
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class BulkItem:
+    """A job or a run that a dry run of a bulk operation shows. `name`: of the job, None if it was deleted."""
+
+    id: int
+    state: str
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class BulkFailure:
+    """An item that a bulk operation could not do, and why."""
+
+    id: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """A bulk operation. A dry run answers with the same without `bulk_id` and `state`, and shows the `first` items. `matched` is a
+    lower bound, and `left` is None, when `matched_more`. `compensated`: runs that a RETRY or REDRIVE left as they are, because
+    their compensation was started."""
+
+    action: BulkAction
+    filter: Json
+    matched: int
+    matched_more: bool
+    done: int
+    unchanged: int
+    failed: int
+    bulk_id: int | None = None
+    tenant_id: str | None = None
+    compensated: int = 0
+    state: BulkState | None = None
+    left: int | None = None
+    failures: list[BulkFailure] = field(default_factory=list)
+    first: list[BulkItem] = field(default_factory=list)
+    delete_at: datetime | None = None
+    grace_sec: int | None = None
+    undo_of: int | None = None
+    undone_by: int | None = None
+    reason: str | None = None
+    requested_by: str | None = None
+    state_reason: str | None = None
     created_at: datetime | None = None
     ended_at: datetime | None = None
 

@@ -4,6 +4,7 @@
 mod files;
 mod green;
 mod red_backfills;
+mod red_bulks;
 mod red_claims;
 mod red_ends;
 mod red_hooks;

@@ -5,7 +5,8 @@ use super::super::{
     entries::{form, key_field, operations},
     forms,
     refusals::{
-        BAD_APPLY, BAD_BACKFILL, BAD_BACKFILL_CHANGE, BAD_JOB_CHANGE, BAD_LIST, BAD_PREVIEW, BAD_SPEC, BAD_TRIGGER,
+        BAD_APPLY, BAD_BACKFILL, BAD_BACKFILL_CHANGE, BAD_BULK, BAD_BULK_CHANGE, BAD_JOB_CHANGE, BAD_LIST, BAD_PREVIEW,
+        BAD_SPEC, BAD_TRIGGER,
     },
     row::HttpInput,
 };
@@ -14,13 +15,14 @@ use crate::{
     error::ErrorCode as E,
     job::{JobSpec, JobView},
     rpc::{
-        calls::{BackfillCall, CreateCall, DagCall, Items, JobCall, Listed, NoBody},
+        calls::{BackfillCall, BulkCall, CreateCall, DagCall, Items, JobCall, Listed, NoBody},
         hello::ItemResult,
     },
     view::{
         Created, FindBody, JobFilter, LedgerBody, LedgerView, Page, PageBody, Preview, PreviewBody, ReasonBody,
-        ReplaceBody, RunView, TriggerBody,
+        ReplaceBody, RunView, TenantPageBody, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
+        bulk::{BulkBody, BulkView},
         dag::DagCreated,
         explain::{ExplainBody, ExplainView},
         runs::{LoadBody, LoadView, StatisticsBody, StatisticsView},
@@ -175,6 +177,41 @@ operations! {
         cli: Ok("backfill resume"), http: Ok(Http::post("/api/v1/backfills/{backfillId}/resume").optional_body()),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
         errors: BAD_BACKFILL_CHANGE,
+    }
+
+    /// Pause, resume, trigger or delete all jobs that a filter names, or cancel, retry or redrive its runs; dryRun only counts them.
+    BulkCreate = "bulk.create": BulkBody => BulkView {
+        cli: Ok("bulk pause"), http: Ok(Http::post("/api/v1/bulk").accepted()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::List,
+        errors: BAD_BULK,
+    }
+
+    /// Bulk operations, the newest first.
+    BulkList = "bulk.list": TenantPageBody => Page<BulkView> {
+        cli: Ok("bulk list"), http: Ok(Http::get("/api/v1/bulk")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// A bulk operation, with its progress.
+    BulkGet = "bulk.get": BulkCall<NoBody> => BulkView {
+        cli: Ok("bulk get"), http: Ok(Http::get("/api/v1/bulk/{bulkId}")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: &[E::NotFound],
+    }
+
+    /// Begin no further items of a bulk operation; what it has done stays.
+    BulkAbort = "bulk.abort": BulkCall<ReasonBody> => BulkView {
+        cli: Ok("bulk abort"), http: Ok(Http::post("/api/v1/bulk/{bulkId}/abort").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BULK_CHANGE,
+    }
+
+    /// Resume what a bulk operation has paused, or pause what it has resumed, as far as nobody has changed it since.
+    BulkUndo = "bulk.undo": BulkCall<ReasonBody> => BulkView {
+        cli: Ok("bulk undo"), http: Ok(Http::post("/api/v1/bulk/{bulkId}/undo").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BULK_CHANGE,
     }
 
     /// A job's runs, newest first.

@@ -73,6 +73,7 @@ impl Subject {
             About::Job(job) => Self { job: Some(job), reason, ..Self::default() },
             About::Run(run) => Self { run: Some(run), reason, ..Self::default() },
             About::Backfill(id) => Self { named: Some(format!("backfill {id}").into()), reason, ..Self::default() },
+            About::Bulk(id) => Self { named: Some(format!("bulk {id}").into()), reason, ..Self::default() },
             About::Tenant(tenant) if access::check_tenant_name(tenant).is_ok() => {
                 Self { tenant: Some(tenant.into()), reason, ..Self::default() }
             }

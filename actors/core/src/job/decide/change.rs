@@ -9,14 +9,17 @@ use super::{
     },
     Draft, due, finish, lane, stop,
 };
-use crate::reject::Rejection;
+use crate::{
+    bulk::rules::{Rule, kept},
+    reject::Rejection,
+};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, SkipReason, StopReason},
     ids::RunId,
     job::JobStatus,
     record::RunState,
-    stored::{Sealed, StoredJob, StoredTrigger},
+    stored::{Sealed, StoredJob, StoredTrigger, bulk::BulkMark},
 };
 use std::sync::Arc;
 
@@ -94,16 +97,21 @@ fn queue_again(draft: &mut Draft<'_>, was: Box<WaitingRun>) {
     }
 }
 
-pub(super) fn pause(draft: &mut Draft<'_>, reason: Option<String>) -> Result<Reply, Rejection> {
+pub(super) fn pause(draft: &mut Draft<'_>, reason: Option<String>, bulk: Option<BulkMark>) -> Result<Reply, Rejection> {
     legal(draft, JobStep::Pause)?;
     if draft.job.hot.status == JobStatus::Paused {
-        return Ok(Reply::Unchanged);
+        if draft.job.hot.bulk.is_none() || bulk.is_some() || !kept(Rule::PauseClaims) {
+            return Ok(Reply::Unchanged);
+        }
+        // It is not the bulk operation's any more.
+        draft.emit(Event::JobPaused { job: draft.job.id, at_ms: draft.ctx.now_ms, reason, bulk });
+        return Ok(Reply::Done);
     }
     // Paused from now on; what is before has its own reason.
     let before = standing_reason(draft);
     due::settle(draft, true, before)?;
     let held_before = draft.job.holds_runs();
-    draft.emit(Event::JobPaused { job: draft.job.id, at_ms: draft.ctx.now_ms, reason });
+    draft.emit(Event::JobPaused { job: draft.job.id, at_ms: draft.ctx.now_ms, reason, bulk });
     withdraw(draft, held_before);
     Ok(Reply::Done)
 }
@@ -117,7 +125,7 @@ fn withdraw(draft: &mut Draft<'_>, held_before: bool) {
     }
 }
 
-pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
+pub(super) fn resume(draft: &mut Draft<'_>, bulk: Option<BulkMark>) -> Result<Reply, Rejection> {
     legal(draft, JobStep::Resume)?;
     if draft.job.fires() {
         return Ok(Reply::Unchanged);
@@ -125,7 +133,7 @@ pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
     let reason = standing_reason(draft);
     due::settle(draft, false, reason)?;
     let held_before = draft.job.holds_runs();
-    draft.emit(Event::JobResumed { job: draft.job.id, at_ms: draft.ctx.now_ms });
+    draft.emit(Event::JobResumed { job: draft.job.id, at_ms: draft.ctx.now_ms, bulk });
     if held_before {
         let queued = |open: &&OpenRun| open.state() == RunState::Queued;
         let waiting: Vec<RunId> = draft.job.hot.runs.iter().filter(queued).map(OpenRun::id).collect();

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod backfill;
+mod bulk;
 mod change;
 mod doubtful;
 mod due;
@@ -216,8 +217,8 @@ fn decide_said(
             Reply::Done
         }
         Command::Replace { version, spec } => change::replace(&mut draft, *version, spec)?,
-        Command::Pause { reason } => change::pause(&mut draft, reason.clone())?,
-        Command::Resume => change::resume(&mut draft)?,
+        Command::Pause { reason } => change::pause(&mut draft, reason.clone(), None)?,
+        Command::Resume => change::resume(&mut draft, None)?,
         Command::Delete => change::delete(&mut draft)?,
         Command::Quarantine { reason } => change::quarantine(&mut draft, reason.clone()),
         Command::Trigger { key, params, reason, by } => {
@@ -239,6 +240,7 @@ fn decide_said(
             graph::change(&mut draft, *run, record.as_deref(), action)?
         }
         Command::Backfill(command) => backfill::carry_out(&mut draft, command)?,
+        Command::Bulk(command) => bulk::carry_out(&mut draft, command)?,
         Command::Start { run, executor, session, credential, credit_stamp_ms } => {
             attempt::start(&mut draft, *run, executor, (*session, credential.as_ref()), *credit_stamp_ms)?
         }

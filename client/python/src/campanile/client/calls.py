@@ -6,7 +6,17 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from campanile import methods
-from campanile.enums import BackfillMode, DagDrawing, Decision, JobStatus, LogLevel, NodeState, Source, UnknownInstants
+from campanile.enums import (
+    BackfillMode,
+    BulkAction,
+    DagDrawing,
+    Decision,
+    JobStatus,
+    LogLevel,
+    NodeState,
+    Source,
+    UnknownInstants,
+)
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
@@ -14,6 +24,7 @@ from campanile.views import (
     Applied,
     AuditRecord,
     Backfill,
+    Bulk,
     Causes,
     ClusterEvent,
     Created,
@@ -294,6 +305,67 @@ class Calls(ABC):
         """Goes on with a backfill that was paused, by a person or by a restore."""
         params = {"backfillId": backfill_id, **_given(reason=reason)}
         return read(Backfill, await self.call(methods.BACKFILL_RESUME.name, params))
+
+    async def bulk_create(
+        self,
+        action: BulkAction,
+        *,
+        tenant_id: str | None = None,
+        everything: bool = False,
+        status: JobStatus | None = None,
+        labels: str | None = None,
+        text: str | None = None,
+        state: str | None = None,
+        job_id: int | None = None,
+        source: Source | None = None,
+        start: datetime | None = None,
+        to: datetime | None = None,
+        cause: str | None = None,
+        grace_sec: int | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Bulk:
+        """Changes all jobs or runs that fit what is given; a dry run only counts them. `everything`: without any filter.
+
+        `grace_sec`: a DELETE pauses now and deletes so much later; until then `bulk_undo` brings the jobs back.
+        """
+        filters = {
+            **_given(status=status and JobStatus(status).value, labels=labels, text=text, state=state, jobId=job_id),
+            **_given(source=source and Source(source).value, cause=cause),
+            **_times(start, to),
+        }
+        params = {
+            "action": BulkAction(action).value,
+            "filter": filters,
+            "all": everything,
+            "dryRun": dry_run,
+            **_given(tenantId=tenant_id, graceSec=grace_sec, reason=reason),
+        }
+        return read(Bulk, await self.call(methods.BULK_CREATE.name, params))
+
+    async def bulk_list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        page_token: str | None = None,
+        page: int | None = None,
+        page_size: int | None = None,
+    ) -> Page[Bulk]:
+        """A page of bulk operations, the newest first."""
+        params = {**_given(tenantId=tenant_id), **_paging(page_token, page, page_size)}
+        return _page(Bulk, await self.call(methods.BULK_LIST.name, params))
+
+    async def bulk_get(self, bulk_id: int) -> Bulk:
+        """A bulk operation with its progress. NotFoundError."""
+        return read(Bulk, await self.call(methods.BULK_GET.name, {"bulkId": bulk_id}))
+
+    async def bulk_abort(self, bulk_id: int, *, reason: str | None = None) -> Bulk:
+        """Begins no further items; what was done stays."""
+        return read(Bulk, await self.call(methods.BULK_ABORT.name, {"bulkId": bulk_id, **_given(reason=reason)}))
+
+    async def bulk_undo(self, bulk_id: int, *, reason: str | None = None) -> Bulk:
+        """Resumes what it has paused, or pauses what it has resumed, where nobody has changed it since. The new operation."""
+        return read(Bulk, await self.call(methods.BULK_UNDO.name, {"bulkId": bulk_id, **_given(reason=reason)}))
 
     async def run_get(self, run_id: int, *, wait_ms: int | None = None) -> Run:
         """The run with its attempts. NotFoundError.
