@@ -138,6 +138,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Bulk operations, the newest first */
+        get: operations["bulk.list"];
+        put?: never;
+        /** Pause, resume, trigger or delete all jobs that a filter names, or cancel, retry or redrive its runs; dryRun only counts them */
+        post: operations["bulk.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bulk/{bulkId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A bulk operation, with its progress */
+        get: operations["bulk.get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bulk/{bulkId}/abort": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin no further items of a bulk operation; what it has done stays */
+        post: operations["bulk.abort"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bulk/{bulkId}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resume what a bulk operation has paused, or pause what it has resumed, as far as nobody has changed it since */
+        post: operations["bulk.undo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cluster/backup": {
         parameters: {
             query?: never;
@@ -924,6 +993,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{runId}/nodes/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Pause one run of a DAG: no further node starts, and runs of nodes go on */
+        post: operations["dag.pause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{runId}/nodes/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resume a paused run of a DAG: nodes start again */
+        post: operations["dag.resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{runId}/nodes/retry": {
         parameters: {
             query?: never;
@@ -935,6 +1038,23 @@ export interface paths {
         put?: never;
         /** Run nodes of a DAG run again; what did not run because of them follows */
         post: operations["dag.retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{runId}/priority": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a run that waits a priority of its own */
+        post: operations["run.priority"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1144,6 +1264,42 @@ export interface paths {
         /** Undo a tenant's pause */
         post: operations["tenant.resume"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenantId}/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The targets of a tenant that have settings */
+        get: operations["target.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{tenantId}/targets/{target}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A target of a tenant, with the state of its breaker */
+        get: operations["target.get"];
+        /** Set all settings of a target: how many runs may call it, how often, how many retries, and when to stop */
+        put: operations["target.set"];
+        post?: never;
+        /** Forget the settings of a target; jobs that name it have the default ones */
+        delete: operations["target.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1663,10 +1819,81 @@ export interface components {
          * @enum {string}
          */
         Backoff: "FIXED" | "EXPONENTIAL";
+        /** @description State of a target's breaker. Of several nodes the worst one is told. */
+        BreakerState: "CLOSED" | "RECOVERING" | "OPEN";
         /** @description A file that is put aside. */
         BrokenFile: {
             file: string;
             problems: string[];
+        };
+        /** @description What a bulk operation does with each of its items. */
+        BulkAction: ("PAUSE" | "RESUME" | "TRIGGER" | "DELETE") | "CANCEL" | "RETRY" | "REDRIVE";
+        /** @description `bulk.create`, `POST /bulk`. */
+        BulkBody: {
+            action: components["schemas"]["BulkAction"];
+            /** @description Every job or run of the tenant is meant. Without it a filter needs at least one field. Default: false */
+            all?: boolean;
+            /** @description Only count, and show the first items. Default: false */
+            dryRun?: boolean;
+            /** @description Default: {} */
+            filter?: components["schemas"]["BulkFilter"];
+            /**
+             * Format: uint64
+             * @description Only of DELETE: the jobs are paused now and deleted so many seconds later. Until then `bulk.undo` resumes them.
+             */
+            graceSec?: number | null;
+            reason?: string | null;
+            /** @description Default: the credential's own; for operators every tenant. REDRIVE of operators needs it. */
+            tenantId?: string | null;
+        };
+        /** @description An item that was not done, and why. */
+        BulkFailureView: {
+            code: string;
+            /**
+             * Format: uint64
+             * @description The id of the job or the run.
+             */
+            id: number;
+            message: string;
+        };
+        /**
+         * @description Which jobs or runs a bulk operation is about: all that fit every field that is given. Of jobs (PAUSE, RESUME, TRIGGER, DELETE):
+         *     `status`, `labels`, `text`. Of open runs (CANCEL): `state`, `jobId`, `labels`, `source`, `from`, `to`. Of failed runs (RETRY): the
+         *     same. Of dead letters (REDRIVE): `jobId`, `from`, `to`, `cause`.
+         */
+        BulkFilter: {
+            /** @description The `cause` of a dead letter, as `dlq.causes` tells it. */
+            cause?: string | null;
+            /** @description The first millisecond in which a run ended, or was created if it is open. */
+            from?: components["schemas"]["Timestamp"] | null;
+            jobId?: components["schemas"]["JobId"] | null;
+            /** @description `key=value,key2!=value2,key3`, of the job. */
+            labels?: string | null;
+            source?: components["schemas"]["Source"] | null;
+            /** @description One or several states of runs, with commas between them. */
+            state?: string | null;
+            status?: components["schemas"]["JobStatus"] | null;
+            /** @description A part of the name, display name, description, owner or an annotation of the job. */
+            text?: string | null;
+            /** @description The last one. */
+            to?: components["schemas"]["Timestamp"] | null;
+        };
+        /**
+         * Format: uint64
+         * @description A bulk operation. Below 2^53. Its slot is that of its tenant's home; of all tenants slot 0.
+         */
+        BulkId: number;
+        /** @description An item that an operation is about: a job, or a run and its job. */
+        BulkItemView: {
+            /**
+             * Format: uint64
+             * @description The id of the job or the run.
+             */
+            id: number;
+            /** @description Name of the job; absent: it was deleted. */
+            name?: string | null;
+            /** @description Status of the job, or state of the run. */
+            state: string;
         };
         /** @description The answer of one line: the job that was made, or why none was. */
         BulkLine: {
@@ -1677,6 +1904,62 @@ export interface components {
              */
             line: number;
             ok?: components["schemas"]["Created"] | null;
+        };
+        /** @description How a bulk operation stands. */
+        BulkState: ("RUNNING" | "ABORTED" | "DONE") | "WAITING" | "ABORTING";
+        /** @description A bulk operation with its progress. A dry run answers with the same without `bulkId`. */
+        BulkView: {
+            action: components["schemas"]["BulkAction"];
+            bulkId?: components["schemas"]["BulkId"] | null;
+            /**
+             * Format: uint64
+             * @description Runs that RETRY and REDRIVE left as they are, because their compensation was started: `run.retry` with `force` runs one again. Default: 0
+             */
+            compensated: number;
+            createdAt?: components["schemas"]["Timestamp"] | null;
+            /** @description Of a delete with a grace: when the deletion begins, as soon as the jobs are paused. */
+            deleteAt?: components["schemas"]["Timestamp"] | null;
+            /** Format: uint64 */
+            done: number;
+            endedAt?: components["schemas"]["Timestamp"] | null;
+            /** Format: uint64 */
+            failed: number;
+            /** @description The first 10 that failed. */
+            failures?: components["schemas"]["BulkFailureView"][];
+            filter: components["schemas"]["BulkFilter"];
+            /** @description Of a dry run: the first items. */
+            first?: components["schemas"]["BulkItemView"][];
+            /** Format: uint64 */
+            graceSec?: number | null;
+            /**
+             * Format: uint64
+             * @description Items that are still to be done; absent when `matched` is a lower bound.
+             */
+            left?: number | null;
+            /**
+             * Format: uint64
+             * @description Items that were counted before it began.
+             */
+            matched: number;
+            /** @description There were more: `matched` is a lower bound. */
+            matchedMore: boolean;
+            reason?: string | null;
+            /** @description The credential that asked for it. */
+            requestedBy?: string | null;
+            state?: components["schemas"]["BulkState"] | null;
+            /** @description Why it was aborted. */
+            stateReason?: string | null;
+            /** @description Absent: of all tenants. */
+            tenantId?: string | null;
+            /**
+             * Format: uint64
+             * @description Items that were as they should be already, or are gone.
+             */
+            unchanged: number;
+            /** @description The operation that takes this one back. */
+            undoneBy?: components["schemas"]["BulkId"] | null;
+            /** @description The operation that this one takes back. */
+            undoOf?: components["schemas"]["BulkId"] | null;
         };
         /**
          * @description Which callers may use the console.
@@ -1828,6 +2111,13 @@ export interface components {
             /** Format: uint32 */
             y: number;
         };
+        /** @description The pause of one run of a DAG. */
+        DagPauseView: {
+            /** @description The credential that paused it. */
+            by?: string | null;
+            reason?: string | null;
+            since: components["schemas"]["Timestamp"];
+        };
         /** @description `dag.retry`, `POST /runs/{runId}/nodes/retry`. */
         DagRetryBody: {
             /** @description And all nodes that come after them, also those that succeeded. Default: false */
@@ -1847,6 +2137,8 @@ export interface components {
             jobId: components["schemas"]["JobId"];
             /** @description In the order of the definition. */
             nodes: components["schemas"]["DagNodeView"][];
+            /** @description Set while the run is paused: no further node starts. */
+            paused?: components["schemas"]["DagPauseView"] | null;
             runId: components["schemas"]["RunId"];
             state: components["schemas"]["RunState"];
             tenantId: string;
@@ -1874,6 +2166,8 @@ export interface components {
             runId: components["schemas"]["RunId"];
             tenantId: string;
         };
+        /** @description What a node does without, while its read model is behind. Each level includes those before it. */
+        DegradationLevel: "NORMAL" | "BACKFILLS_STOP" | "LOW_PRIORITY_WAITS" | "READ_MODEL_STRETCHED" | "TRIGGERS_REFUSED";
         /**
          * @description Which reading of a cron expression. The resolved one is stored and shown.
          * @enum {string}
@@ -1997,7 +2291,7 @@ export interface components {
             missing?: components["schemas"]["MissingNode"][];
         };
         /** @description What holds something. */
-        HolderKind: ("RUN" | "JOB" | "EXECUTOR" | "TENANT" | "POOL") | "CALLER" | "DAG_NODE";
+        HolderKind: ("RUN" | "JOB" | "EXECUTOR" | "TENANT" | "POOL") | "CALLER" | "DAG_NODE" | "TARGET";
         /** @description Something that a run or a job waits for. */
         HolderView: {
             /** @description Of a run, a job or a node. */
@@ -2046,14 +2340,18 @@ export interface components {
         };
         /** @description A list that has one page. */
         Items2: {
-            items: components["schemas"]["MemberView"][];
+            items: components["schemas"]["TargetView"][];
         };
         /** @description A list that has one page. */
         Items3: {
-            items: components["schemas"]["ShardView"][];
+            items: components["schemas"]["MemberView"][];
         };
         /** @description A list that has one page. */
         Items4: {
+            items: components["schemas"]["ShardView"][];
+        };
+        /** @description A list that has one page. */
+        Items5: {
             items: components["schemas"]["ClusterEventView"][];
         };
         /** @description When a job is due by its schedule of now and by the planned one. A paused job is not due. */
@@ -2096,6 +2394,12 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * Format: uint64
+             * @description Over all attempts of a generation, from the start of the first one, with the waits between them. Seconds. Then a body is told
+             *     to stop, as by a timeout, and there is no further attempt.
+             */
+            maxRuntimeSec?: number | null;
             /** @description 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable. */
             name: string;
             /** @description Default: "CONTINUE" */
@@ -2117,6 +2421,8 @@ export interface components {
             secretParams?: {
                 [key: string]: string;
             };
+            /** @description The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`). */
+            target?: string | null;
             /** @description Default: "default" */
             tenantId: string;
             /**
@@ -2152,6 +2458,12 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /**
+             * Format: uint64
+             * @description Over all attempts of a generation, from the start of the first one, with the waits between them. Seconds. Then a body is told
+             *     to stop, as by a timeout, and there is no further attempt.
+             */
+            maxRuntimeSec?: number | null;
             /** @description 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable. */
             name: string;
             /** @description Default: "CONTINUE" */
@@ -2173,6 +2485,8 @@ export interface components {
             secretParams?: {
                 [key: string]: string;
             };
+            /** @description The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`). */
+            target?: string | null;
             /** @description Default: "default" */
             tenantId?: string;
             /**
@@ -2217,6 +2531,12 @@ export interface components {
             };
             lastRunAt: components["schemas"]["Timestamp"] | null;
             lastRunState: components["schemas"]["RunState"] | null;
+            /**
+             * Format: uint64
+             * @description Over all attempts of a generation, from the start of the first one, with the waits between them. Seconds. Then a body is told
+             *     to stop, as by a timeout, and there is no further attempt.
+             */
+            maxRuntimeSec?: number | null;
             /** @description 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable. */
             name: string;
             nextFireAt: components["schemas"]["Timestamp"] | null;
@@ -2244,6 +2564,8 @@ export interface components {
                 [key: string]: string;
             };
             status: components["schemas"]["JobStatus"];
+            /** @description The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`). */
+            target?: string | null;
             /** @description Default: "default" */
             tenantId: string;
             /**
@@ -2418,6 +2740,7 @@ export interface components {
             node: string;
             reason: string;
         };
+        Moment: components["schemas"]["Timestamp"] | string;
         /**
          * @description Why a shard moves.
          * @enum {string}
@@ -2498,6 +2821,8 @@ export interface components {
         NodeView: {
             /** Format: uint64 */
             clusterId: number;
+            /** @description What this node does without, because it cannot keep up. Absent: NORMAL. */
+            degradation?: components["schemas"]["DegradationLevel"];
             /** Format: uint64 */
             epoch: number;
             /** Format: uint64 */
@@ -2560,26 +2885,31 @@ export interface components {
         };
         /** @description A list's page. */
         Page2: {
-            items: components["schemas"]["RunView"][];
+            items: components["schemas"]["BulkView"][];
             nextPageToken: string | null;
         };
         /** @description A list's page. */
         Page3: {
-            items: components["schemas"]["VersionView"][];
+            items: components["schemas"]["RunView"][];
             nextPageToken: string | null;
         };
         /** @description A list's page. */
         Page4: {
-            items: components["schemas"]["DeadLetterView"][];
+            items: components["schemas"]["VersionView"][];
             nextPageToken: string | null;
         };
         /** @description A list's page. */
         Page5: {
-            items: components["schemas"]["OutboxMessageView"][];
+            items: components["schemas"]["DeadLetterView"][];
             nextPageToken: string | null;
         };
         /** @description A list's page. */
         Page6: {
+            items: components["schemas"]["OutboxMessageView"][];
+            nextPageToken: string | null;
+        };
+        /** @description A list's page. */
+        Page7: {
             items: components["schemas"]["AuditView"][];
             nextPageToken: string | null;
         };
@@ -2688,6 +3018,15 @@ export interface components {
             count?: number | null;
             trigger: components["schemas"]["TriggerInput"];
         };
+        /** @description `POST /runs/{runId}/priority`: of a run that waits. */
+        PriorityBody: {
+            /**
+             * Format: uint16
+             * @description 0..1000, higher first.
+             */
+            priority: number;
+            reason?: string | null;
+        };
         /** @description Body of every refusal. */
         Problem: {
             /** @description What to do about such a problem. Default: "" */
@@ -2763,6 +3102,12 @@ export interface components {
             };
             lastRunAt?: components["schemas"]["Timestamp"] | null;
             lastRunState?: components["schemas"]["RunState"] | null;
+            /**
+             * Format: uint64
+             * @description Over all attempts of a generation, from the start of the first one, with the waits between them. Seconds. Then a body is told
+             *     to stop, as by a timeout, and there is no further attempt.
+             */
+            maxRuntimeSec?: number | null;
             /** @description 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable. */
             name: string;
             nextFireAt?: components["schemas"]["Timestamp"] | null;
@@ -2790,6 +3135,8 @@ export interface components {
                 [key: string]: string;
             };
             status?: components["schemas"]["JobStatus"];
+            /** @description The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`). */
+            target?: string | null;
             /** @description Default: "default" */
             tenantId?: string;
             /**
@@ -2832,6 +3179,12 @@ export interface components {
             };
             lastRunAt?: components["schemas"]["Timestamp"] | null;
             lastRunState?: components["schemas"]["RunState"] | null;
+            /**
+             * Format: uint64
+             * @description Over all attempts of a generation, from the start of the first one, with the waits between them. Seconds. Then a body is told
+             *     to stop, as by a timeout, and there is no further attempt.
+             */
+            maxRuntimeSec?: number | null;
             /** @description 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable. */
             name: string;
             nextFireAt?: components["schemas"]["Timestamp"] | null;
@@ -2859,6 +3212,8 @@ export interface components {
                 [key: string]: string;
             };
             status?: components["schemas"]["JobStatus"];
+            /** @description The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`). */
+            target?: string | null;
             /** @description Default: "default" */
             tenantId?: string;
             /**
@@ -2959,6 +3314,11 @@ export interface components {
              * @description Default: 3600.0
              */
             maxDelaySec: number;
+            /**
+             * Format: uint64
+             * @description No attempt begins later than so long after the first one of its generation. Seconds.
+             */
+            maxElapsedSec?: number | null;
         };
         /** @description `maxAttempts` counts the first try. Delay before try n+1: `base` (fixed) or `base x 2^(n-1)`, at most `max`, times 1 ± jitter. */
         RetryPolicyInput: {
@@ -2984,6 +3344,11 @@ export interface components {
              * @description Default: 3600.0
              */
             maxDelaySec?: number;
+            /**
+             * Format: uint64
+             * @description No attempt begins later than so long after the first one of its generation. Seconds.
+             */
+            maxElapsedSec?: number | null;
         };
         /** @description `POST /jobs/{jobId}/rollback`, `job.rollback`. */
         RollbackBody: {
@@ -3043,6 +3408,11 @@ export interface components {
             nextRetryAt: components["schemas"]["Timestamp"] | null;
             /** @description The caller's, as they came with the trigger. */
             params?: components["schemas"]["Payload"] | null;
+            /**
+             * Format: uint16
+             * @description Its own, instead of its job's: it was changed while the run waited.
+             */
+            priority?: number | null;
             reason?: string | null;
             result?: components["schemas"]["Payload"] | null;
             runId: components["schemas"]["RunId"];
@@ -3193,6 +3563,100 @@ export interface components {
          */
         StopReason: "CANCEL" | "TIMEOUT" | "REPLACE";
         /**
+         * @description `PUT /tenants/{tenantId}/targets/{target}`, `target.set`: all settings of a target. Limits hold over all nodes; the breaker and the retry
+         *     budget are kept by each node for itself.
+         */
+        TargetBody: {
+            /**
+             * Format: uint32
+             * @description The breaker opens when so many of a hundred attempts failed or timed out, within ten seconds on one node; 0 = never. Default: 50
+             */
+            failurePercent: number;
+            /**
+             * Format: uint32
+             * @description Runs that may use the target at once; 0 = no limit. Default: 0
+             */
+            maxConcurrentRuns: number;
+            /**
+             * Format: double
+             * @description Runs that start a second; 0 = no limit. Default: 0.0
+             */
+            maxRunsPerSec: number;
+            /**
+             * Format: uint32
+             * @description Attempts that must have ended in these ten seconds before the breaker opens. Default: 10
+             */
+            minAttempts: number;
+            /**
+             * Format: uint64
+             * @description For how long it opens at first, 1 to 3600 seconds. Each opening that follows another lasts twice as long, up to eight times. Default: 10
+             */
+            openSec: number;
+            /**
+             * Format: uint32
+             * @description Retries among a hundred first attempts, 0 to 100. Besides them ten retries of each node, and one more each minute, are free. Default: 10
+             */
+            retryPercent: number;
+        };
+        /**
+         * @description `PUT /tenants/{tenantId}/targets/{target}`, `target.set`: all settings of a target. Limits hold over all nodes; the breaker and the retry
+         *     budget are kept by each node for itself.
+         */
+        TargetBodyInput: {
+            /**
+             * Format: uint32
+             * @description The breaker opens when so many of a hundred attempts failed or timed out, within ten seconds on one node; 0 = never. Default: 50
+             */
+            failurePercent?: number;
+            /**
+             * Format: uint32
+             * @description Runs that may use the target at once; 0 = no limit. Default: 0
+             */
+            maxConcurrentRuns?: number;
+            /**
+             * Format: double
+             * @description Runs that start a second; 0 = no limit. Default: 0.0
+             */
+            maxRunsPerSec?: number;
+            /**
+             * Format: uint32
+             * @description Attempts that must have ended in these ten seconds before the breaker opens. Default: 10
+             */
+            minAttempts?: number;
+            /**
+             * Format: uint64
+             * @description For how long it opens at first, 1 to 3600 seconds. Each opening that follows another lasts twice as long, up to eight times. Default: 10
+             */
+            openSec?: number;
+            /**
+             * Format: uint32
+             * @description Retries among a hundred first attempts, 0 to 100. Besides them ten retries of each node, and one more each minute, are free. Default: 10
+             */
+            retryPercent?: number;
+        };
+        /** @description A target as read. */
+        TargetView: {
+            breaker: components["schemas"]["BreakerState"];
+            /**
+             * Format: uint64
+             * @description Runs that use it.
+             */
+            running: number;
+            settings: components["schemas"]["TargetBody"];
+            target: string;
+            tenantId: string;
+            /**
+             * Format: uint64
+             * @description Counts changes of the settings; 0 = they are the default ones.
+             */
+            version: number;
+            /**
+             * Format: uint64
+             * @description Runs that wait for it.
+             */
+            waiting: number;
+        };
+        /**
          * @description A tenant's limits and use. 0 is no limit for runs and for triggers, and the node's own limit for jobs (10,000,000) and for waiting
          *     runs (100,000).
          */
@@ -3300,7 +3764,7 @@ export interface components {
             /** Format: uint64 */
             p95: number;
         };
-        /** @description When a job is due. */
+        /** @description When a job is due. The types `DELAY` and `IMMEDIATE` are other words for ONCE, and read back as ONCE. */
         Trigger: {
             /** @description Default: "AUTO" */
             dialect: components["schemas"]["Dialect"];
@@ -3372,7 +3836,29 @@ export interface components {
             /** @constant */
             type: "FIXED_DELAY";
         } | {
-            at: components["schemas"]["Timestamp"] | null;
+            /** @description An instant, or a local time of `timezone`. It is read back as an instant. */
+            at: components["schemas"]["Moment"] | null;
+            /** Format: uint64 */
+            delayMs?: number | null;
+            /** Format: uint64 */
+            delaySec?: number | null;
+            /** @description Default: "FIRE_ONCE_NOW" */
+            misfirePolicy: components["schemas"]["MisfirePolicy"];
+            /**
+             * Format: uint32
+             * @description Default: 60
+             */
+            misfireThresholdSec: number;
+            /** @description Of `at`, an IANA name. Needed if `at` has no offset. */
+            timezone?: string | null;
+            /** @constant */
+            type: "ONCE";
+        } | {
+            /** @constant */
+            type: "MANUAL";
+        } | {
+            /** Format: uint64 */
+            delayMs?: number | null;
             /** Format: uint64 */
             delaySec?: number | null;
             /** @description Default: "FIRE_ONCE_NOW" */
@@ -3383,10 +3869,17 @@ export interface components {
              */
             misfireThresholdSec: number;
             /** @constant */
-            type: "ONCE";
+            type: "DELAY";
         } | {
+            /** @description Default: "FIRE_ONCE_NOW" */
+            misfirePolicy: components["schemas"]["MisfirePolicy"];
+            /**
+             * Format: uint32
+             * @description Default: 60
+             */
+            misfireThresholdSec: number;
             /** @constant */
-            type: "MANUAL";
+            type: "IMMEDIATE";
         };
         /** @description `POST /jobs/{jobId}/trigger`, `job.trigger`. */
         TriggerBody: {
@@ -3404,7 +3897,7 @@ export interface components {
             /** @description Name of the credential. */
             who?: string | null;
         };
-        /** @description When a job is due. */
+        /** @description When a job is due. The types `DELAY` and `IMMEDIATE` are other words for ONCE, and read back as ONCE. */
         TriggerInput: {
             /** @description Default: "AUTO" */
             dialect?: components["schemas"]["Dialect"];
@@ -3476,7 +3969,29 @@ export interface components {
             /** @constant */
             type: "FIXED_DELAY";
         } | {
-            at?: components["schemas"]["Timestamp"] | null;
+            /** @description An instant, or a local time of `timezone`. It is read back as an instant. */
+            at?: components["schemas"]["Moment"] | null;
+            /** Format: uint64 */
+            delayMs?: number | null;
+            /** Format: uint64 */
+            delaySec?: number | null;
+            /** @description Default: "FIRE_ONCE_NOW" */
+            misfirePolicy?: components["schemas"]["MisfirePolicy"];
+            /**
+             * Format: uint32
+             * @description Default: 60
+             */
+            misfireThresholdSec?: number;
+            /** @description Of `at`, an IANA name. Needed if `at` has no offset. */
+            timezone?: string | null;
+            /** @constant */
+            type: "ONCE";
+        } | {
+            /** @constant */
+            type: "MANUAL";
+        } | {
+            /** Format: uint64 */
+            delayMs?: number | null;
             /** Format: uint64 */
             delaySec?: number | null;
             /** @description Default: "FIRE_ONCE_NOW" */
@@ -3487,10 +4002,17 @@ export interface components {
              */
             misfireThresholdSec?: number;
             /** @constant */
-            type: "ONCE";
+            type: "DELAY";
         } | {
+            /** @description Default: "FIRE_ONCE_NOW" */
+            misfirePolicy?: components["schemas"]["MisfirePolicy"];
+            /**
+             * Format: uint32
+             * @description Default: 60
+             */
+            misfireThresholdSec?: number;
             /** @constant */
-            type: "MANUAL";
+            type: "IMMEDIATE";
         };
         /** @description What a backfill does with instants of which the ledger says nothing any more. */
         UnknownInstants: "SKIP" | "RUN";
@@ -3621,7 +4143,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page6"];
+                    "application/json": components["schemas"]["Page7"];
                 };
             };
         };
@@ -3759,6 +4281,138 @@ export interface operations {
             };
         };
     };
+    "bulk.list": {
+        parameters: {
+            query?: {
+                page?: number | null;
+                pageSize?: number | null;
+                pageToken?: string | null;
+                tenantId?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Bulk operations, the newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page2"];
+                };
+            };
+        };
+    };
+    "bulk.create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkBody"];
+            };
+        };
+        responses: {
+            /** @description Pause, resume, trigger or delete all jobs that a filter names, or cancel, retry or redrive its runs; dryRun only counts them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkView"];
+                };
+            };
+            /** @description The work has begun and goes on behind the answer */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkView"];
+                };
+            };
+        };
+    };
+    "bulk.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                bulkId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A bulk operation, with its progress */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkView"];
+                };
+            };
+        };
+    };
+    "bulk.abort": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                bulkId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description Begin no further items of a bulk operation; what it has done stays */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkView"];
+                };
+            };
+        };
+    };
+    "bulk.undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                bulkId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description Resume what a bulk operation has paused, or pause what it has resumed, as far as nobody has changed it since */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkView"];
+                };
+            };
+        };
+    };
     "store.backup": {
         parameters: {
             query?: never;
@@ -3816,7 +4470,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items4"];
+                    "application/json": components["schemas"]["Items5"];
                 };
             };
         };
@@ -3861,7 +4515,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items2"];
+                    "application/json": components["schemas"]["Items3"];
                 };
             };
         };
@@ -3972,7 +4626,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Items3"];
+                    "application/json": components["schemas"]["Items4"];
                 };
             };
         };
@@ -4005,7 +4659,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page4"];
+                    "application/json": components["schemas"]["Page5"];
                 };
             };
         };
@@ -4475,7 +5129,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page2"];
+                    "application/json": components["schemas"]["Page3"];
                 };
             };
         };
@@ -4557,7 +5211,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page3"];
+                    "application/json": components["schemas"]["Page4"];
                 };
             };
         };
@@ -4730,7 +5384,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page5"];
+                    "application/json": components["schemas"]["Page6"];
                 };
             };
         };
@@ -4862,7 +5516,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page2"];
+                    "application/json": components["schemas"]["Page3"];
                 };
             };
         };
@@ -5069,6 +5723,58 @@ export interface operations {
             };
         };
     };
+    "dag.pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                runId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description Pause one run of a DAG: no further node starts, and runs of nodes go on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    "dag.resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                runId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description Resume a paused run of a DAG: nodes start again */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
     "dag.retry": {
         parameters: {
             query?: never;
@@ -5085,6 +5791,32 @@ export interface operations {
         };
         responses: {
             /** @description Run nodes of a DAG run again; what did not run because of them follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    "run.priority": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                runId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PriorityBody"];
+            };
+        };
+        responses: {
+            /** @description Give a run that waits a priority of its own */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5510,6 +6242,101 @@ export interface operations {
                 };
             };
             /** @description Undo a tenant's pause */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    "target.list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The targets of a tenant that have settings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Items2"];
+                };
+            };
+        };
+    };
+    "target.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: number;
+                tenantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A target of a tenant, with the state of its breaker */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetView"];
+                };
+            };
+        };
+    };
+    "target.set": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: number;
+                tenantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TargetBodyInput"];
+            };
+        };
+        responses: {
+            /** @description Set all settings of a target: how many runs may call it, how often, how many retries, and when to stop */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetView"];
+                };
+            };
+        };
+    };
+    "target.delete": {
+        parameters: {
+            query?: {
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                target: number;
+                tenantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Forget the settings of a target; jobs that name it have the default ones */
             204: {
                 headers: {
                     [name: string]: unknown;

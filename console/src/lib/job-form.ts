@@ -197,7 +197,8 @@ export function formOf(spec: Spec): Form {
     description: spec.description ?? "",
     owner: spec.owner ?? "",
     annotations: pairsOf(ofOneLine(spec.annotations)),
-    type: trigger.type,
+    // The node answers with none of the other words for ONCE.
+    type: trigger.type === "DELAY" || trigger.type === "IMMEDIATE" ? "ONCE" : trigger.type,
     expr: trigger.type === "CRON" ? trigger.expr : "0 2 * * *",
     timezone: (trigger.type === "CRON" && trigger.timezone) || "UTC",
     gap: (trigger.type === "CRON" && trigger.gap) || "SHIFT",

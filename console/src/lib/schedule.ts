@@ -13,6 +13,10 @@ export function shortTrigger(trigger: Trigger): string {
       return t`${everySeconds(trigger.everySec)} after each run`;
     case "ONCE":
       return trigger.at ? t`once, ${absolute(Date.parse(trigger.at), "UTC")} UTC` : t`once`;
+    case "DELAY":
+    case "IMMEDIATE":
+      // Other words for ONCE, which the node does not answer with.
+      return t`once`;
     case "MANUAL":
       return t`by hand`;
   }

@@ -122,6 +122,12 @@ function Named({ of: { kind, id, name } }: { of: Schemas["HolderView"] }) {
           <Trans>tenant {shown}</Trans>
         </Link>
       );
+    case "TARGET":
+      return (
+        <span className="hostile">
+          <Trans>target {shown}</Trans>
+        </span>
+      );
     case "CALLER":
       return (
         <Link to="/audit" search={{ who: shown }} className="link hostile">
