@@ -64,6 +64,22 @@ fn job(dir: &Path, name: &str, command: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
+fn bulk(asked: &mut JsonCommands<'_>) {
+    const NONE: [&str; 3] = ["--text", "no such job", "--yes"];
+    for command in ["bulk resume", "bulk trigger", "bulk delete"] {
+        assert_eq!(asked.ok(command, &NONE)["total"], 0, "{command}");
+    }
+    for command in ["bulk cancel", "bulk retry", "bulk redrive"] {
+        assert!(asked.ok(command, &["--all", "--dry-run"])["total"].is_u64(), "{command}");
+    }
+    let id = asked.ok("bulk pause", &[&NONE[..], &["--wait"]].concat())["bulkId"].to_string();
+    asked.ok("bulk list", &[]);
+    assert_eq!(asked.ok("bulk get", &[&id])["state"], "DONE");
+    for command in ["bulk abort", "bulk undo"] {
+        assert!(asked.ok(command, &[&id, "--dry-run"])["would"].is_string(), "{command}");
+    }
+}
+
 /// Of a job whose runs wait, because its pool has no executor.
 fn backfills(asked: &mut JsonCommands<'_>, dir: &Path) {
     let hourly = dir.join("hourly.json");
@@ -149,6 +165,7 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ok("run retry", &[&failed]);
     let waits = asked.ok("job trigger", &["waits"])["runId"].to_string();
     assert!(asked.ok("run cancel", &[&waits, "--dry-run"])["would"].is_string());
+    assert!(asked.ok("run priority", &[&waits, "900", "--dry-run"])["would"].is_string());
     asked.ok("run cancel", &[&waits]);
     // A run that waits for a person.
     let unsure = job(dir, "unsure", "exit 1");
@@ -182,6 +199,9 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     let graph = asked.ends("job trigger", &["graph", "--wait"], &[8])["runId"].to_string();
     let node = asked.ok("dag nodes", &[&graph])["nodes"][0]["id"].as_str().unwrap().to_owned();
     assert!(asked.ok("dag retry", &[&graph, &node, "--dry-run"])["would"].is_string());
+    for command in ["dag pause", "dag resume"] {
+        assert!(asked.ok(command, &[&graph, "--dry-run"])["would"].is_string());
+    }
     asked.ok("dag retry", &[&graph, &node]);
     asked.ends("run wait", &[&graph], &[8]);
     assert!(asked.ok("dag mark", &[&graph, &node, "skipped", "--dry-run"])["would"].is_string());
@@ -193,6 +213,11 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ok("tenant list", &[]);
     asked.ok("tenant set", &["other", "--max-jobs", "5"]);
     asked.ok("tenant get", &["other"]);
+    assert_eq!(asked.ok("target set", &["other", "db", "--max-concurrent-runs", "5"])["target"], "db");
+    asked.ok("target list", &["other"]);
+    asked.ok("target get", &["other", "db"]);
+    assert_eq!(asked.ok("target delete", &["other", "db"])["done"], "delete");
+    bulk(&mut asked);
     assert_eq!(asked.ok("tenant pause", &["other"])["tenantId"], "other");
     asked.ok("tenant resume", &["other"]);
     assert_eq!(asked.ok("tenant delete", &["other"])["done"], "delete");

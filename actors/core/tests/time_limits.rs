@@ -84,7 +84,7 @@ fn a_body_is_stopped_when_the_time_is_over() {
     sim.pass(retry + 10);
     let start_again =
         Command::Start { run, executor: "x".into(), session: ExecutorSession(1), credential: None, credit_stamp_ms: 0 };
-    let (decision, _) = decide_next(&sim.job, &start_again, &sim.context(0)).unwrap();
+    let (decision, _) = decide_next(&sim.job, &start_again, &sim.context(1)).unwrap();
     let told = decision.effects.iter().find_map(|effect| match effect {
         Effect::Assign(assign) => Some(assign.assignment.timeout_sec),
         _ => None,

@@ -12,6 +12,7 @@
 //! limits (`borrow.rs`).
 
 mod borrow;
+mod rank;
 mod target;
 mod target_state;
 mod tenant;
@@ -28,17 +29,12 @@ use campanile_schema::{
 };
 use hashbrown::{HashMap, HashSet};
 use std::{
-    cmp::Reverse,
     collections::BTreeSet,
     sync::{Arc, atomic::Ordering},
 };
 use target::{TargetUse, UseEnd};
 use target_state::TargetState;
 use tenant::Quota;
-
-/// Order in which waiting runs get permits: live before backfill, higher priority first, then first come. A live run that waits for long has a
-/// turn now and then ([`Quota::next_place`]).
-type QueueRank = (bool, Reverse<u16>, u64);
 
 /// The quota actors of all tenants, and of their targets.
 pub struct Quotas {
@@ -183,7 +179,12 @@ impl Quotas {
         self.now_ms = now_ms;
         // Runs that a target lets go touch their tenant.
         while !self.touched.is_empty() {
-            for index in std::mem::take(&mut self.touched) {
+            let mut touched = std::mem::take(&mut self.touched);
+            if !self.parked.is_empty() {
+                // Targets first: a run that one lets go has its place in the order of its tenant.
+                touched.sort_by_key(|index| self.quotas[*index].target.is_none());
+            }
+            for index in touched {
                 let quota = &mut self.quotas[index];
                 quota.touched = false;
                 quota.refill(now_ms);

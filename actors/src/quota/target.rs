@@ -8,7 +8,7 @@
 //! The limits of a target are a [`Quota`] under a key of its own, so sessions of a cluster borrow them like those of a tenant
 //! (`borrow.rs`). Its breaker and its budget of retries ([`campanile_core::dispatch::target`]) are this node's, fed by the ends of attempts here.
 
-use super::{QueueRank, Quotas, target_state::health_terms, tenant::Quota};
+use super::{Quotas, rank::QueueRank, target_state::health_terms, tenant::Quota};
 use campanile_core::{
     dispatch::target::{Breaker, Refusal, Verdict},
     job::WaitingRun,

@@ -1,6 +1,6 @@
 //! What the quota of a target has besides limits.
 
-use super::QueueRank;
+use super::rank::QueueRank;
 use campanile_core::{
     dispatch::target::{HealthTerms, TargetHealth},
     job::WaitingRun,

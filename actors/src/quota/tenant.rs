@@ -1,6 +1,6 @@
 //! The quota actor of a tenant: which runs wait, which hold a permit, and whether there is another permit.
 
-use super::{QueueRank, target_state::TargetState};
+use super::{rank::QueueRank, target_state::TargetState};
 use crate::tenants::TenantGauge;
 use campanile_core::{
     dispatch::permit::{TenantLimits, TenantPermits},

@@ -52,6 +52,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "job.replace" => ("", r#"{"version":1,"spec":{"name":"a","trigger":{"type":"MANUAL"}}}"#),
                 "job.rollback" => ("", r#"{"to":1}"#),
                 "bulk.create" => ("", r#"{"action":"PAUSE","all":true}"#),
+                "run.priority" => ("", r#"{"priority":900}"#),
                 "run.confirm" => ("", r#"{"decision":"FAILED"}"#),
                 "dag.create" => ("", r#"{"dagId":"d","nodes":[1]}"#),
                 "job.backfill" | "job.replay" => ("", r#"{"from":"2026-02-01T00:00:00Z","to":"2026-02-07T00:00:00Z"}"#),

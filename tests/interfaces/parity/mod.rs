@@ -1,6 +1,7 @@
 //! One meaning in every interface: each operation is in HTTP, RPC, the command line and the Python client, or says why not; and
 //! called through each of them on one node it gives the same.
 
+mod calls;
 mod page;
 mod same;
 mod table;

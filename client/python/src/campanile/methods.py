@@ -138,6 +138,9 @@ RUN_RETRY: Final = Method("run.retry")
 RUN_CONFIRM: Final = Method("run.confirm")
 """Decide about a run in NEEDS_CONFIRMATION."""
 
+RUN_PRIORITY: Final = Method("run.priority")
+"""Give a run that waits a priority of its own."""
+
 DAG_NODES: Final = Method("dag.nodes", changes=False)
 """The nodes of a run of a DAG, with a layout."""
 
@@ -146,6 +149,12 @@ DAG_RETRY: Final = Method("dag.retry")
 
 DAG_MARK: Final = Method("dag.mark")
 """Set the state of a node of a DAG run, SUCCESS or SKIPPED; what waits for it goes on."""
+
+DAG_PAUSE: Final = Method("dag.pause")
+"""Pause one run of a DAG: no further node starts, and runs of nodes go on."""
+
+DAG_RESUME: Final = Method("dag.resume")
+"""Resume a paused run of a DAG: nodes start again."""
 
 RUN_LOG: Final = Method("run.log", changes=False)
 """The output of an attempt."""
@@ -283,9 +292,12 @@ METHODS: Final = {
         RUN_CANCEL,
         RUN_RETRY,
         RUN_CONFIRM,
+        RUN_PRIORITY,
         DAG_NODES,
         DAG_RETRY,
         DAG_MARK,
+        DAG_PAUSE,
+        DAG_RESUME,
         RUN_LOG,
         DLQ_LIST,
         DLQ_CAUSES,
