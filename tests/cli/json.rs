@@ -165,8 +165,15 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ok("run retry", &[&failed]);
     let waits = asked.ok("job trigger", &["waits"])["runId"].to_string();
     assert!(asked.ok("run cancel", &[&waits, "--dry-run"])["would"].is_string());
-    assert!(asked.ok("run priority", &[&waits, "900", "--dry-run"])["would"].is_string());
     asked.ok("run cancel", &[&waits]);
+    let unfit = job(dir, "unfit", "true");
+    let of_nobody = fs::read_to_string(&unfit).unwrap().replacen('{', "{\"executorSelector\":\"nobody\",", 1);
+    fs::write(&unfit, of_nobody).unwrap();
+    asked.ok("job create", &[&unfit]);
+    let unfit = asked.ok("job trigger", &["unfit"])["runId"].to_string();
+    assert!(asked.ok("run priority", &[&unfit, "900", "--dry-run"])["would"].is_string());
+    assert_eq!(asked.ok("run priority", &[&unfit, "900"])["priority"], 900);
+    asked.ok("run cancel", &[&unfit]);
     // A run that waits for a person.
     let unsure = job(dir, "unsure", "exit 1");
     fs::write(&unsure, fs::read_to_string(&unsure).unwrap().replace("\"idempotent\":true", "\"idempotent\":false"))
