@@ -206,13 +206,17 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     let graph = asked.ends("job trigger", &["graph", "--wait"], &[8])["runId"].to_string();
     let node = asked.ok("dag nodes", &[&graph])["nodes"][0]["id"].as_str().unwrap().to_owned();
     assert!(asked.ok("dag retry", &[&graph, &node, "--dry-run"])["would"].is_string());
-    for command in ["dag pause", "dag resume"] {
-        assert!(asked.ok(command, &[&graph, "--dry-run"])["would"].is_string());
-    }
     asked.ok("dag retry", &[&graph, &node]);
     asked.ends("run wait", &[&graph], &[8]);
     assert!(asked.ok("dag mark", &[&graph, &node, "skipped", "--dry-run"])["would"].is_string());
     asked.ok("dag mark", &[&graph, &node, "skipped"]);
+    asked.ok("dag create", &["held", "--job", "unfit"]);
+    let held = asked.ok("job trigger", &["held"])["runId"].to_string();
+    for command in ["dag pause", "dag resume"] {
+        assert!(asked.ok(command, &[&held, "--dry-run"])["would"].is_string());
+        asked.ok(command, &[&held]);
+    }
+    asked.ok("run cancel", &[&held]);
     asked.ok("job delete", &["waits"]);
 
     assert_eq!(asked.ok("audit list", &["--operation", "job.delete"])["items"][0]["outcome"], "DONE");

@@ -222,9 +222,13 @@ fn every_audited_operation_leaves_exactly_one_record_that_tells_who_from_where_a
     let dir = tempfile::tempdir().unwrap();
     let dev = start(dir.path(), &[]);
     let things = prepared(&dev);
-    // In the order of the table a job is deleted before it is paused. A rollback needs a version to go back from.
+    // In the order of the table a job is deleted before it is paused. A rollback needs a version to go back from. A tenant's targets are
+    // deleted with it.
     let mut rows: Vec<&Row> = operations::all().filter(|row| row.audit.is_kept() && row.http.is_ok()).collect();
-    rows.sort_by_key(|row| (row.name.ends_with(".delete"), row.name == "job.rollback", row.name == "job.replace"));
+    rows.sort_by_key(|row| {
+        let of_jobs = (row.name == "job.rollback", row.name == "job.replace");
+        (row.name == "tenant.delete", row.name.ends_with(".delete"), of_jobs)
+    });
     assert!(rows.len() > 20, "{}", rows.len());
     for row in rows {
         let id = format!("audit-{}", row.name);

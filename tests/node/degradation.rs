@@ -37,8 +37,8 @@ async fn at(node: &TestNode, client: &Client, level: DegradationLevel) {
         .await;
 }
 
-async fn waits(client: &Client, run: RunId) {
-    eventually("the node is the reason", || async {
+async fn waits(client: &Client, run: RunId, what: &str) {
+    eventually(what, || async {
         let view = client.run_explain(run).await.unwrap();
         let reason = view.reasons.into_iter().find(|reason| reason.code == WaitCode::NodeDegraded.as_str())?;
         assert!(reason.freed_by.is_some(), "{reason:?}");
@@ -67,7 +67,7 @@ async fn each_level_does_without_what_its_name_says_and_no_instant_is_skipped() 
     at(&node, &client, DegradationLevel::LowPriorityWaits).await;
     let held = by_hand(low).await.unwrap().run_id;
     ended(&client, by_hand(usual).await.unwrap().run_id).await;
-    waits(&client, held).await;
+    waits(&client, held, "a low priority waits for the node").await;
     at(&node, &client, DegradationLevel::BackfillsStop).await;
     ended(&client, held).await;
 
@@ -82,7 +82,7 @@ async fn each_level_does_without_what_its_name_says_and_no_instant_is_skipped() 
         runs.into_iter().find(|run| run.backfill_id == Some(backfill)).map(|run| run.run_id)
     })
     .await;
-    waits(&client, run).await;
+    waits(&client, run, "a backfill waits for the node").await;
     at(&node, &client, DegradationLevel::Normal).await;
     ended(&client, run).await;
 

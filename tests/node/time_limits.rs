@@ -74,7 +74,7 @@ fn a_body_is_stopped_when_the_time_of_all_attempts_is_over() {
         spec.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
         let (status, refused) = dev.http("POST", "/api/v1/jobs", Some(&spec));
         assert_eq!((status, &refused["code"]), (400, &json!("400_INVALID_ARGUMENT")), "{refused}");
-        assert!(refused["message"].as_str().unwrap().contains(field), "{refused}");
+        assert!(refused["detail"].as_str().unwrap().contains(field), "{refused}");
     }
     assert_eq!(dev.stop(), 0);
 }

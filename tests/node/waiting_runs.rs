@@ -60,7 +60,7 @@ fn a_run_with_a_priority_of_its_own_overtakes_others_also_after_a_kill() {
     let path = format!("/api/v1/runs/{of}/priority");
     let refused = |body: Value| {
         let (status, answer) = dev.http("POST", &path, Some(&body));
-        (status, answer["message"].as_str().unwrap().to_owned())
+        (status, answer["detail"].as_str().unwrap().to_owned())
     };
     assert_eq!(refused(json!({"priority": 1})).0, 409, "it has ended");
     let (status, told) = refused(json!({"priority": 1001}));

@@ -371,6 +371,8 @@ impl PoolState {
             let now = deps.time.boot_ms();
             let mut seats: Vec<Seat<'_>> = self.sessions.iter_mut().map(|(id, s)| s.seat(*id, now)).collect();
             self.dispatch.hold_below(least_priority(deps));
+            let level = deps.client.projector.degradation.level();
+            self.dispatch.hold_backfills(level >= DegradationLevel::BackfillsStop);
             self.dispatch.round(&mut seats, &mut self.matched, now);
             self.start_matched(deps);
         }

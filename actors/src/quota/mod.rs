@@ -58,6 +58,8 @@ pub struct Quotas {
     uses: HashMap<RunId, TargetUse>,
     /// Runs that wait at a target, and its place in `quotas`.
     parked: HashMap<RunId, usize>,
+    /// Runs that a target (its place in `quotas`) has let go, and that wait in the order of their tenant.
+    returned: HashMap<RunId, usize>,
     /// When permits were granted last, CLOCK_BOOTTIME ms.
     now_ms: i64,
 }
@@ -76,6 +78,7 @@ impl Quotas {
             backs: BTreeSet::new(),
             uses: HashMap::new(),
             parked: HashMap::new(),
+            returned: HashMap::new(),
             now_ms: 0,
         }
     }

@@ -120,26 +120,32 @@ impl Quota {
         let retry = target.retries.contains_key(self.places.get(&run)?);
         let (_, name) = target_of(&self.name)?;
         let waiting = self.waiting.len() + target.retries.len();
-        let wait = self.refuses(run, retry);
+        // There may be room, which those before it have not taken yet.
+        let wait = self.refuses(run, retry).unwrap_or_else(|| match target.health.breaker() {
+            Breaker::Recovering { room } => TargetWait::Health(Refusal::Recovering { room }),
+            Breaker::Closed | Breaker::Open { .. } if retry => TargetWait::Health(Refusal::RetryBudget),
+            Breaker::Closed | Breaker::Open { .. } if self.limit.max_concurrent_runs > 0 => TargetWait::Concurrency,
+            Breaker::Closed | Breaker::Open { .. } => TargetWait::Rate,
+        });
         let (held, all) = (self.permits.held(), self.limit.max_concurrent_runs);
         Some(match wait {
-            Some(TargetWait::Unknown) => WaitCode::Starting.because("the node asks for the target's limits"),
-            Some(TargetWait::Health(Refusal::Open { until_ms })) => WaitCode::TargetBreakerOpen.because(format!(
+            TargetWait::Unknown => WaitCode::Starting.because("the node asks for the target's limits"),
+            TargetWait::Health(Refusal::Open { until_ms }) => WaitCode::TargetBreakerOpen.because(format!(
                 "attempts at target '{name}' failed, and none starts for {} s more; {waiting} runs wait",
                 (until_ms - now_ms).max(0) as u64 / 1_000 + 1
             )),
-            Some(TargetWait::Health(Refusal::Recovering { room })) => WaitCode::TargetRecovering.because(format!(
+            TargetWait::Health(Refusal::Recovering { room }) => WaitCode::TargetRecovering.because(format!(
                 "target '{name}' comes back: at most {room} attempts at once until more of them have worked; {waiting} runs wait"
             )),
-            Some(TargetWait::Health(Refusal::RetryBudget)) => WaitCode::TargetRetryBudget.because(format!(
+            TargetWait::Health(Refusal::RetryBudget) => WaitCode::TargetRetryBudget.because(format!(
                 "retries at target '{name}' are at most {} % of first attempts; {} retries wait",
                 target.health.terms().retry_percent,
                 target.retries.len()
             )),
-            Some(TargetWait::Concurrency) => WaitCode::TargetConcurrency.because(format!(
+            TargetWait::Concurrency => WaitCode::TargetConcurrency.because(format!(
                 "{held} runs of this node use target '{name}', which takes {all} at once over all nodes; {waiting} runs wait"
             )),
-            Some(TargetWait::Rate) | None => WaitCode::TargetRate.because(format!(
+            TargetWait::Rate => WaitCode::TargetRate.because(format!(
                 "at most {} runs a second start at target '{name}'; {waiting} runs wait",
                 self.limit.max_triggers_per_sec
             )),
@@ -163,6 +169,7 @@ impl Quotas {
         back: &mut usize,
     ) {
         let Some(run) = self.quotas[index].waiting.remove(&place) else { return };
+        self.forget_returned(run.run);
         let target = self.target_index(&run.tenant, run.target.as_deref().unwrap_or_default());
         // Its rate permits and its breaker are those of now, however long nobody has asked.
         self.quotas[target].refill(self.now_ms);
@@ -193,17 +200,33 @@ impl Quotas {
             let Some((place, run)) = self.quotas[target].unpark(retries > 0) else { break };
             retries -= usize::from(run.retry);
             self.parked.remove(&run.run);
+            self.returned.insert(run.run, target);
+            if let Some(state) = &mut self.quotas[target].target {
+                state.returned += 1;
+            }
             self.quotas[tenant].waiting.insert(place, run);
             self.touch(tenant);
         }
     }
 
+    /// A run that a target has let go starts, is parked again, or is given up.
+    fn forget_returned(&mut self, run: RunId) {
+        if !self.returned.is_empty()
+            && let Some(target) = self.returned.remove(&run)
+            && let Some(state) = &mut self.quotas[target].target
+        {
+            state.returned = state.returned.saturating_sub(1);
+        }
+    }
+
     /// The run is given up: it is not parked any more.
     pub(super) fn leave_target(&mut self, run: RunId) {
+        self.forget_returned(run);
         if !self.parked.is_empty()
             && let Some(target) = self.parked.remove(&run)
         {
             self.quotas[target].unwant(run);
+            self.touch(target);
         }
     }
 
@@ -253,6 +276,13 @@ impl Quotas {
     pub(super) fn shard_leaves_targets(&mut self, shard: ShardId, shards: u16) {
         let quotas = &mut self.quotas;
         self.parked.retain(|run, _| run.shard(shards) != shard);
+        self.returned.retain(|run, target| {
+            let stays = run.shard(shards) != shard;
+            if let (false, Some(state)) = (stays, &mut quotas[*target].target) {
+                state.returned = state.returned.saturating_sub(1);
+            }
+            stays
+        });
         self.uses.retain(|run, used| {
             let stays = run.shard(shards) != shard;
             if let (false, Some(state)) = (stays, &mut quotas[used.target].target) {

@@ -15,6 +15,8 @@ pub(super) struct TargetState {
     pub retries: BTreeMap<QueueRank, Box<WaitingRun>>,
     /// The place of its tenant in `Quotas::quotas`.
     pub tenant: usize,
+    /// Runs that it has let go and that wait in the order of their tenant: it needs permits for them still.
+    pub returned: usize,
 }
 
 pub(super) fn health_terms(terms: TargetTerms) -> HealthTerms {
@@ -25,7 +27,7 @@ pub(super) fn health_terms(terms: TargetTerms) -> HealthTerms {
 impl TargetState {
     pub fn new(tenant: usize) -> Self {
         let health = TargetHealth::new(health_terms(TargetTerms::default()));
-        Self { health, retries: BTreeMap::new(), tenant }
+        Self { health, retries: BTreeMap::new(), tenant, returned: 0 }
     }
 
     /// Retries that could start, were there permits for them.

@@ -81,7 +81,7 @@ impl Quota {
 
     /// Runs that could start, were there permits for them.
     pub fn could_start(&self) -> usize {
-        self.waiting.len() + self.target.as_ref().map_or(0, |target| target.ready_retries())
+        self.waiting.len() + self.target.as_ref().map_or(0, |target| target.ready_retries() + target.returned)
     }
 
     /// Runs wait, and what they wait for comes when others end.

@@ -17,7 +17,9 @@ use campanile_schema::{
     peer::bulk::{BulkCall, BulkWorked},
     stored::bulk::{BulkCounts, BulkItem, BulkPage, BulkState, StoredBulk},
 };
+use parking_lot::Mutex;
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -27,6 +29,8 @@ use tokio::task::JoinSet;
 const ROUND: Duration = Duration::from_millis(250);
 /// Steps after which other operations have their turn.
 const STEPS: usize = 64;
+/// An operation that has to wait so long lets others have its place meanwhile.
+const GIVES_WAY: Duration = Duration::from_secs(1);
 
 /// How an operation goes on.
 enum Onward {
@@ -43,7 +47,7 @@ enum Onward {
 /// The page that is open, as far as this node has done it.
 struct PageInHand {
     pages: u64,
-    /// They are to be done. What was done is not done again while this node lives, because somebody may have changed it since.
+    /// They are to be done. What was done is not done again while this session lives, because somebody may have changed it since.
     left: Vec<BulkItem>,
     counts: BulkCounts,
     /// Some may have been done before.
@@ -69,14 +73,21 @@ impl Scheduler {
     pub(crate) async fn drive_bulks(self, bulks: Arc<OpenBulks>) {
         let Ok(handles) = self.handles() else { return };
         let mut driven: JoinSet<()> = JoinSet::new();
+        // Pages that wait for their turn, as far as they were done.
+        let hands: Arc<Mutex<HashMap<BulkId, PageInHand>>> = Arc::default();
         loop {
             while driven.len() < BULK_DRIVEN
                 && handles.shards.may_act()
                 && let Some(taken) = bulks.take(Instant::now())
             {
                 let (scheduler, bulks, handles) = (self.clone(), bulks.clone(), handles.clone());
+                let hands = hands.clone();
                 driven.spawn(async move {
-                    let not_before = scheduler.carry_on(&handles, taken.id).await;
+                    let mut in_hand = hands.lock().remove(&taken.id);
+                    let not_before = scheduler.carry_on(&handles, taken.id, &mut in_hand).await;
+                    if let (Some(page), Some(_)) = (in_hand, not_before) {
+                        hands.lock().insert(taken.id, page);
+                    }
                     bulks.put_back(taken, not_before);
                 });
             }
@@ -89,16 +100,25 @@ impl Scheduler {
     }
 
     /// Some steps of an operation. When it is to go on; None: it has ended, or this node does not serve it.
-    async fn carry_on(&self, handles: &Arc<SessionHandles>, id: BulkId) -> Option<Instant> {
-        let (mut in_hand, mut back_off) = (None, Duration::from_millis(BULK_BACK_OFF_MS));
+    async fn carry_on(
+        &self,
+        handles: &Arc<SessionHandles>,
+        id: BulkId,
+        in_hand: &mut Option<PageInHand>,
+    ) -> Option<Instant> {
+        let mut back_off = Duration::from_millis(BULK_BACK_OFF_MS);
+        let later = || Some(Instant::now() + Duration::from_millis(BULK_BACK_OFF_MAX_MS));
         for _ in 0..STEPS {
-            let here = matches!(handles.shards.place(id.shard(handles.identity.shards)), ShardPlace::Here);
-            if !here || handles.client.ended.is_over() || handles.health.is_draining() {
+            if handles.client.ended.is_over() || handles.health.is_draining() {
                 return None;
             }
+            // The lease may be over for a moment only. A shard that has left has taken its operations out of the list.
+            if !matches!(handles.shards.place(id.shard(handles.identity.shards)), ShardPlace::Here) {
+                return later();
+            }
             let from = Instant::now();
-            let onward =
-                if is_behind(handles) { Ok(Onward::BackOff) } else { self.step(handles, id, &mut in_hand).await };
+            let onward = if is_behind(handles) { Ok(Onward::BackOff) } else { self.step(handles, id, in_hand).await };
+            let waits = matches!(onward, Ok(Onward::BackOff) | Err(_));
             let wait = match onward {
                 Ok(Onward::Now) => {
                     back_off = Duration::from_millis(BULK_BACK_OFF_MS);
@@ -113,10 +133,12 @@ impl Scheduler {
                 Ok(Onward::Never) => return None,
                 Err(error) => {
                     tracing::debug!(bulk = %id, %error, "a bulk operation does not go on for the moment");
-                    in_hand = None;
                     doubled(&mut back_off)
                 }
             };
+            if waits && wait >= GIVES_WAY {
+                return later();
+            }
             if handles.client.ended.comes_within(wait).await {
                 return None;
             }
@@ -167,7 +189,14 @@ impl Scheduler {
         campanile_ports::faults::point("bulk_page_begun");
         let known = in_hand.take().filter(|page| page.pages == bulk.pages);
         let mut page = known.unwrap_or_else(|| PageInHand::new(&bulk, true));
-        let worked = self.do_page(handles, &bulk, page.left.clone(), page.again).await?;
+        let worked = match self.do_page(handles, &bulk, page.left.clone(), page.again).await {
+            Ok(worked) => worked,
+            Err(error) => {
+                page.again = true;
+                *in_hand = Some(page);
+                return Err(error);
+            }
+        };
         page.add(worked);
         #[cfg(feature = "faults")]
         campanile_ports::faults::point("bulk_page_done");
@@ -176,8 +205,11 @@ impl Scheduler {
             *in_hand = Some(page);
             return Ok(Onward::BackOff);
         }
-        let report = BulkCall::Report { id, pages: bulk.pages, counts: page.counts };
+        let report = BulkCall::Report { id, pages: bulk.pages, counts: page.counts.clone() };
+        // Without an answer it is reported again, and not done again.
+        *in_hand = Some(page);
         let bulk = change(handles, report, id).await?;
+        *in_hand = None;
         if bulk.state.is_final() {
             tracing::info!(bulk = %id, action = %bulk.action, state = %bulk.state, done = bulk.counts.done, failed = bulk.counts.failed,
                 "a bulk operation has ended");

@@ -230,7 +230,11 @@ pub(crate) fn note_error(worked: &mut BulkWorked, item: BulkItem, error: ApiErro
         // It is gone.
         ErrorCode::NotFound => worked.counts.unchanged += 1,
         // Queues are full, or a shard is on its way: the item is done later.
-        ErrorCode::Overloaded | ErrorCode::NotReady | ErrorCode::Timeout | ErrorCode::TenantQuota => {
+        ErrorCode::Overloaded
+        | ErrorCode::NotReady
+        | ErrorCode::Timeout
+        | ErrorCode::TenantQuota
+        | ErrorCode::JobQueueFull => {
             worked.left.push(item);
         }
         // Its compensation was started: only a person says that it may run all the same.

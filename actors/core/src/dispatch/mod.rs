@@ -80,6 +80,7 @@ pub struct Dispatch {
     shares: Shares,
     /// Runs of a lower priority stay where they are.
     least_priority: u16,
+    no_backfills: bool,
 }
 
 impl Dispatch {
@@ -184,6 +185,10 @@ impl Dispatch {
     pub fn hold_below(&mut self, priority: u16) {
         self.least_priority = priority;
     }
+    /// Whether runs of backfills are not matched from now on.
+    pub fn hold_backfills(&mut self, hold: bool) {
+        self.no_backfills = hold;
+    }
 
     /// Whether a run that is queued is of a backfill, and its priority.
     pub fn lane_of(&self, run: RunId) -> Option<(bool, u16)> {
@@ -199,6 +204,7 @@ impl Dispatch {
             let of_class = partition(seats, |seat| filter::serves(seat.executor, class));
             let counts = (&mut self.matches, &mut self.shares);
             queue.hold_below(self.least_priority);
+            queue.hold_backfills(self.no_backfills);
             let misfits = round_of(queue, &mut seats[..of_class], places, counts, matched);
             self.misfits.extend(misfits.into_iter().map(|run| (run.run, run)));
         }

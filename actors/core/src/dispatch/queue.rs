@@ -55,6 +55,8 @@ pub struct Queue {
     by_priority: u32,
     /// Runs of a lower priority do not leave.
     least_priority: u16,
+    /// Runs of backfills do not leave.
+    no_backfills: bool,
     /// Those that were given up since the last sweep, at most so many of them are still in a rank.
     given_up: usize,
 }
@@ -74,8 +76,8 @@ fn rank(run: &WaitingRun) -> Rank {
 }
 
 /// Whether runs of the rank leave, if only those of so much priority do.
-fn leaves_by(rank: &Rank, least: u16) -> bool {
-    rank.1.0 >= least || !kept(Rule::LowPriorityWaits)
+fn leaves_by(rank: &Rank, (least, no_backfills): (u16, bool)) -> bool {
+    (rank.1.0 >= least || !kept(Rule::LowPriorityWaits)) && !(rank.0 && no_backfills)
 }
 
 /// Takes a run out of the members if it is this entry by which it waits.
@@ -189,7 +191,7 @@ impl Queue {
         if self.ranks.len() > RANKS_KEPT {
             self.ranks.retain(|_, turns| !turns.order.is_empty());
         }
-        let least = self.least_priority;
+        let least = (self.least_priority, self.no_backfills);
         let mut ranks = self.ranks.iter_mut().filter(|(rank, _)| leaves_by(rank, least)).map(|(_, turns)| turns);
         let run = ranks.find_map(|turns| next_of(turns, &mut self.members, shares, self.left + 1));
         self.left += u64::from(run.is_some());
@@ -199,6 +201,10 @@ impl Queue {
     /// Runs of a lower priority than this do not leave from now on.
     pub fn hold_below(&mut self, priority: u16) {
         self.least_priority = priority;
+    }
+    /// Whether runs of backfills do not leave from now on.
+    pub fn hold_backfills(&mut self, hold: bool) {
+        self.no_backfills = hold;
     }
 
     /// Whether a run that waits is of a backfill, and its priority. It looks through all of them.
@@ -217,7 +223,7 @@ impl Queue {
     pub fn is_turn_of_aged(&self) -> bool {
         let lanes = |back: &bool| !back || !kept(Rule::BackLaneDoesNotAge);
         let waits = |(rank, turns): &(&Rank, &Turns)| {
-            lanes(&rank.0) && leaves_by(rank, self.least_priority) && !turns.order.is_empty()
+            lanes(&rank.0) && leaves_by(rank, (self.least_priority, self.no_backfills)) && !turns.order.is_empty()
         };
         self.by_priority >= STARTS_BY_PRIORITY
             && self.ranks.len() > 1
@@ -227,7 +233,7 @@ impl Queue {
 
     /// The next run of the live priority that has gone without for longest.
     pub fn pop_aged(&mut self, shares: &Shares) -> Option<Box<WaitingRun>> {
-        let least = self.least_priority;
+        let least = (self.least_priority, self.no_backfills);
         let ages = |rank: &Rank| leaves_by(rank, least) && (!rank.0 || !kept(Rule::BackLaneDoesNotAge));
         let live = self.ranks.iter_mut().filter(|(rank, _)| ages(rank));
         let waiting = live.map(|(_, turns)| turns).filter(|turns| !turns.order.is_empty());

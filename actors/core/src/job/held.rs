@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 /// The newest stretches that are remembered; an instant that is older than all of them counts what is left.
 const STRETCHES: usize = 16;
+/// Stretches with no more than this between them may become one, ms: a node at its limit goes over it and back all the time.
+const JOINED_MS: i64 = 60_000;
 
 /// See the module's text. Times are those by which instants are decided, ms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,10 +31,26 @@ impl HeldTimes {
                 self.since_ms = None;
                 self.stretches.push_back((since_ms, now_ms));
                 if self.stretches.len() > STRETCHES {
-                    self.stretches.pop_front();
+                    self.make_room();
                 }
             }
             (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    /// The two closest stretches become one, or the oldest is forgotten.
+    fn make_room(&mut self) {
+        let gap = |at: usize| self.stretches[at + 1].0 - self.stretches[at].1;
+        let closest = (0..self.stretches.len().saturating_sub(1)).map(|at| (gap(at), at)).min();
+        match closest {
+            Some((gap, at)) if gap <= JOINED_MS => {
+                if let Some((_, to)) = self.stretches.remove(at + 1) {
+                    self.stretches[at].1 = to;
+                }
+            }
+            Some(_) | None => {
+                self.stretches.pop_front();
+            }
         }
     }
 
@@ -65,5 +83,22 @@ mod tests {
             held.look(true, 1_010 + 20 * n);
         }
         assert_eq!(held.stretches.len(), STRETCHES);
+    }
+
+    #[test]
+    fn a_node_that_goes_over_its_limit_and_back_forgets_nothing() {
+        let mut held = HeldTimes::default();
+        for at in (0..300_000).step_by(500) {
+            held.look(true, at);
+            held.look(false, at + 400);
+        }
+        assert!(held.within(0, 300_000) >= 240_000, "{held:?}");
+        // What lies far apart is not joined: the oldest is forgotten.
+        let mut held = HeldTimes::default();
+        for at in (0..10_000_000).step_by(100_000) {
+            held.look(true, at);
+            held.look(false, at + 10);
+        }
+        assert_eq!(held.within(0, 10_000_000), 10 * STRETCHES as i64);
     }
 }

@@ -385,7 +385,7 @@ impl Job {
             RunState::SuspectedLost => {
                 Some(WaitCode::SuspectedLost.because("its executor is silent; it is taken back when the lease ends"))
             }
-            RunState::Running if self.graphs.get(&open.id()).is_some_and(|graph| graph.run.paused().is_some()) => {
+            RunState::Running if self.graphs.get(&open.id()).is_some_and(|graph| graph.run.paused().is_some() && !graph.run.is_stopped()) => {
                 let sentence = "the DAG run is paused; no further node of it starts until it is resumed";
                 Some(WaitCode::DagPaused.because(sentence))
             }

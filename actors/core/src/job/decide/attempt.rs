@@ -31,6 +31,10 @@ pub(super) fn start(
         return Err(Rejection::new(ErrorCode::IllegalState, "the run does not wait for an executor any more"));
     };
     let attempt = open.record.attempts.last().map_or(1, |a| a.attempt + 1);
+    // The wake that ends it is due.
+    if draft.job.limit_of_waiting(open).is_some_and(|limit| limit.last_start_ms < draft.ctx.now_ms) {
+        return Err(Rejection::new(ErrorCode::IllegalState, "the time of the run is over: no further attempt begins"));
+    }
     // The pool may have chosen an executor before it heard of the pause.
     if draft.job.holds_runs() {
         return Err(Rejection::new(
