@@ -66,18 +66,20 @@ fn job(dir: &Path, name: &str, command: &str) -> String {
 
 fn bulk(asked: &mut JsonCommands<'_>) {
     const NONE: [&str; 3] = ["--text", "no such job", "--yes"];
-    for command in ["bulk resume", "bulk trigger", "bulk delete"] {
-        assert_eq!(asked.ok(command, &NONE)["total"], 0, "{command}");
+    for command in ["bulk resume", "bulk trigger"] {
+        assert_eq!(asked.ok(command, &NONE)["matched"], 0, "{command}");
     }
     for command in ["bulk cancel", "bulk retry", "bulk redrive"] {
-        assert!(asked.ok(command, &["--all", "--dry-run"])["total"].is_u64(), "{command}");
+        assert!(asked.ok(command, &["--tenant", "default", "--all", "--dry-run"])["matched"].is_u64(), "{command}");
     }
     let id = asked.ok("bulk pause", &[&NONE[..], &["--wait"]].concat())["bulkId"].to_string();
     asked.ok("bulk list", &[]);
     assert_eq!(asked.ok("bulk get", &[&id])["state"], "DONE");
-    for command in ["bulk abort", "bulk undo"] {
-        assert!(asked.ok(command, &[&id, "--dry-run"])["would"].is_string(), "{command}");
-    }
+    assert!(asked.ok("bulk undo", &[&id, "--dry-run"])["would"].is_string());
+    asked.ok("bulk undo", &[&id]);
+    let later = asked.ok("bulk delete", &["--text", "unfit", "--grace", "1h", "--yes"])["bulkId"].to_string();
+    assert!(asked.ok("bulk abort", &[&later, "--dry-run"])["would"].is_string());
+    asked.ok("bulk abort", &[&later]);
 }
 
 /// Of a job whose runs wait, because its pool has no executor.
