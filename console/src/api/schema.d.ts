@@ -6277,7 +6277,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                target: number;
+                target: string;
                 tenantId: string;
             };
             cookie?: never;
@@ -6300,7 +6300,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                target: number;
+                target: string;
                 tenantId: string;
             };
             cookie?: never;
@@ -6329,7 +6329,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                target: number;
+                target: string;
                 tenantId: string;
             };
             cookie?: never;
