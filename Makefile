@@ -35,13 +35,16 @@ MUTATIONS ?= skip_append ack_before_sync lost_ack reuse_token accept_stale forge
 	forget_policy quota_plus_one ledger_lie phantom_run skip_plausibly cancel_unasked invent_timeout invent_cancel no_retry no_backoff \
 	forget_dead_letter drop_params change_result delay_silent stray_body ask_undue fire_late made_later newest_first double_trigger \
 	phantom_trigger refuse_yet_run extra_outcome accept_twice endless_retry forget_delete invent_success start_twice lose_at_once \
-	forget_idempotence forget_rate forget_cancel forget_hook
+	forget_idempotence forget_rate forget_cancel forget_hook double_hook hook_unasked undo_twice node_early \
+	node_undue double_node forget_end dag_ends_first dag_succeeds backfill_all backfill_wide
 MUTATION_KILLS ?= 3
 RESTORE_JOBS ?= 20000
 RESTORE_RATE ?= 2000
 BENCH_JOBS ?= 100000
 BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
+DAG_RUNS ?= 10000
+BACKFILL_INSTANTS ?= 1000000
 # More of `make bench-cluster`: --nodes, --rate, --seconds, --jobs, --lease, --kill, --set SECTION__KEY=VALUE.
 BENCH_CLUSTER_ARGS ?=
 # Length of `make endurance`, seconds. In less than half an hour the memory is told and not judged; 120 is a short form of everything else.
@@ -151,7 +154,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help console test-console dev test foreign-schedules shipped test-shipped test-prometheus test-traces observe test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help console test-console dev test foreign-schedules shipped test-shipped test-prometheus test-traces observe test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-dags bench-backfill bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -533,6 +536,15 @@ bench: release ## Triggers per second and lateness, end to end and durable: BENC
 	@$(call fresh,bench)
 	target/release/campanile-loadtest bench --server-bin target/release/campanile --dir $(RUNS)/bench \
 		--jobs $(BENCH_JOBS) --rate $(BENCH_RATE) --seconds $(BENCH_SECONDS) $(BENCH_ARGS)
+
+bench-dags: release ## 10,000 runs of DAGs at once with a kill -9 in the middle: nodes/s, what a node costs, and the verdict (DAG_RUNS, DAGS_ARGS)
+	@$(call fresh,bench-dags)
+	target/release/campanile-loadtest dags --server-bin target/release/campanile --dir $(RUNS)/bench-dags --runs $(DAG_RUNS) --kill $(DAGS_ARGS)
+
+bench-backfill: release ## A backfill of 1,000,000 instants beside 10,000 live triggers/s: live lateness with and without it (BACKFILL_INSTANTS, BACKFILL_ARGS); 8 min
+	@$(call fresh,bench-backfill)
+	target/release/campanile-loadtest backfill --server-bin target/release/campanile --dir $(RUNS)/bench-backfill \
+		--instants $(BACKFILL_INSTANTS) $(BACKFILL_ARGS)
 
 bench-cluster: release ## 1, 2, 3 nodes on Apache Cassandra: CPU, requests and lateness a trigger; --kill: a take-over, --drain: a stop (BENCH_CLUSTER_ARGS); 10 min
 	@$(need)

@@ -2,9 +2,9 @@
 //! that it shares no code with what it judges.
 //!
 //! Each mode of the program has a module: [`bench`], [`bulk`], [`chaos`], [`cluster`] (`bench-cluster`), [`endurance`],
-//! [`faults`] (`kill9`, `executor-loss`, `restore`, `upgrade`), [`load::drive`], [`peers`], [`proof`], [`run`] and
-//! [`process::executor`]. They share the processes that they start ([`process`]), the calls that they make ([`load`])
-//! and the files that they write ([`run_dir`]), which [`checker`] judges.
+//! [`faults`] (`kill9`, `executor-loss`, `restore`, `upgrade`), [`load::drive`], [`measured`] (`dags`, `backfill`),
+//! [`peers`], [`proof`], [`run`] and [`process::executor`]. They share the processes that they start ([`process`]), the
+//! calls that they make ([`load`]) and the files that they write ([`run_dir`]), which [`checker`] judges.
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -16,6 +16,7 @@ pub mod endurance;
 pub mod faults;
 pub mod limits;
 pub mod load;
+pub mod measured;
 pub mod peers;
 pub mod process;
 pub mod proof;

@@ -18,6 +18,10 @@ use campanile_loadtest::{
         upgrade::{self, UpgradeArgs},
     },
     load::drive::{self, DriveArgs},
+    measured::{
+        backfill::{self, BackfillArgs},
+        dags::{self, DagsArgs},
+    },
     peers::{self, PeersArgs},
     process::{
         children,
@@ -73,6 +77,10 @@ enum Mode {
     Bench(BenchArgs),
     /// A bulk pause of many jobs and a bulk retry of many runs beside live jobs: how long they take, and how late the live runs start.
     Bulk(BulkArgs),
+    /// Very many runs of DAGs at once: nodes per second, what a node costs, and the verdict; with --kill a kill -9 in the middle.
+    Dags(DagsArgs),
+    /// Backfills of very many instants beside a live load: how much later live bodies begin.
+    Backfill(BackfillArgs),
     /// One, two and three nodes on a real CQL server: lateness, CPU and store requests per trigger; with --kill a take-over with many jobs.
     BenchCluster(ClusterBenchArgs),
     /// Rivals side by side with ours: the highest rates that hold, and what they cost.
@@ -126,6 +134,8 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::Upgrade(_)
         | Mode::Bench(_)
         | Mode::Bulk(_)
+        | Mode::Dags(_)
+        | Mode::Backfill(_)
         | Mode::BenchCluster(_)
         | Mode::Peers(_)
         | Mode::Proof(_)
@@ -148,6 +158,8 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Upgrade(args) => with_children(upgrade::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
             Mode::Bulk(args) => with_children(bulk::run(args)).await.map(green),
+            Mode::Dags(args) => with_children(dags::run(args)).await.map(green),
+            Mode::Backfill(args) => with_children(backfill::run(args)).await.map(green),
             Mode::BenchCluster(args) => with_children(cluster::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),
             Mode::Proof(args) => {

@@ -82,13 +82,19 @@ pub enum Mutation {
     ForgetCancel,
     /// Some runs that fail for good do not start their hook.
     ForgetHook,
+    /// Some ends start their hooks twice.
+    DoubleHook,
+    /// Some nodes of DAGs get two runs.
+    DoubleNode,
+    /// Some runs of DAGs are not told that the run of a node has ended.
+    ForgetEnd,
 }
 
 /// Where a defect says "some", the instants or moments that it hits lie in one second of so many: rare enough to look like a bug, often enough for a short run.
 const ONE_SECOND_OF: i64 = 5;
 
 impl Mutation {
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 40] = [
         Self::ForgetOutcome,
         Self::ReuseToken,
         Self::FireEarly,
@@ -126,6 +132,9 @@ impl Mutation {
         Self::ForgetIdempotence,
         Self::ForgetCancel,
         Self::ForgetHook,
+        Self::DoubleHook,
+        Self::DoubleNode,
+        Self::ForgetEnd,
     ];
 
     /// As it is named in `CAMPANILE_FAULT=mutation:NAME`.
@@ -168,6 +177,9 @@ impl Mutation {
             Self::ForgetIdempotence => "forget_idempotence",
             Self::ForgetCancel => "forget_cancel",
             Self::ForgetHook => "forget_hook",
+            Self::DoubleHook => "double_hook",
+            Self::DoubleNode => "double_node",
+            Self::ForgetEnd => "forget_end",
         }
     }
     pub fn parse(name: &str) -> Option<Self> {

@@ -409,6 +409,7 @@ mod tests {
             used: Usage {
                 backfilled: false,
                 bulked: false,
+                dags: false,
                 calls: Verb::value_variants().iter().filter(|v| !without.contains(v)).map(|v| (*v, 1)).collect(),
                 features: Feature::value_variants().iter().map(|feature| (*feature, 1)).collect(),
             },

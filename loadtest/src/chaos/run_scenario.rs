@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     checker::{Verdict, check_dir},
-    load::{caller::Caller, open_loop, people},
+    load::{caller::Caller, dag_people, open_loop, people},
     process::node::free_port,
     run_dir::{
         export::{Scope, drain_all, export},
@@ -21,7 +21,11 @@ use crate::{
         record::Record,
     },
     test_cluster::{Founding, TestCluster, host::Host, ready, store::Store},
-    workload::{self, Plan, worked},
+    workload::{
+        self, Plan,
+        dags::{self, DagJobs},
+        worked,
+    },
 };
 use campanile_client::Client;
 use campanile_schema::{
@@ -38,6 +42,8 @@ use tokio::{
 /// Deadline of one try of a call.
 const CALL: Duration = Duration::from_secs(15);
 const DRAIN: Duration = Duration::from_secs(120);
+/// DAGs of the load.
+const DAGS: u64 = 6;
 /// Before the first instant, and after the last act, milliseconds.
 const LEAD_MS: i64 = 4_000;
 const TAIL_MS: i64 = 3_000;
@@ -119,15 +125,29 @@ pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Resul
     let worked = worked::worked(&plan);
     let first_worked = specs.len();
     specs.extend(worked.iter().map(|(_, spec)| spec.clone()));
+    let first_backfilled = specs.len();
+    // An earlier release knows neither backfills nor DAGs.
+    let (backfilled, with_dags) = if scenario.needs_earlier() {
+        (Vec::new(), DagJobs::default())
+    } else {
+        (worked::backfilled(&plan), dags::dags(&plan, DAGS))
+    };
+    specs.extend(patiently(backfilled, patience_sec));
+    let first_part = specs.len();
+    specs.extend(with_dags.parts);
     let ids = caller.create_many(&specs).await;
     let mut jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
         return Err(format!("only {} of {} jobs were created", jobs.len(), specs.len()).into());
     }
+    let dag_ids = dag_people::create(&caller, &patiently(with_dags.dags, patience_sec)).await?;
     let extra = Arc::new(Mutex::new(Vec::new()));
     let mut load = start_calls(args, &plan, patience_sec, &caller, &specs[..first_worked], &ids, &extra);
     let start_people = if scenario.needs_earlier() { people::persons } else { people::start };
     start_people(&mut load, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
+    people::backfills(&mut load, &caller, &jobs[first_backfilled..first_part], plan.end_ms, plan.seed);
+    dag_people::start(&mut load, &caller, &dag_ids.by_hand, plan.end_ms, plan.seed);
+    jobs.extend(&dag_ids.all);
     if let Some(load_shape) = scenario.load_shape {
         let gathered = load_shape::gather(load_shape, args, &plan, acts_ms, &caller).await?;
         jobs.extend(gathered.jobs());
@@ -161,6 +181,7 @@ pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Resul
         shards: Some(args.shards),
         quotas,
         rates,
+        dags: dag_ids.all.into_iter().collect(),
         ..Scope::default()
     };
     export(caller.client(), &jobs, scope, dir).await?;
@@ -249,6 +270,10 @@ async fn set<'a>(
 fn specs(plan: &Plan, patience_sec: u32) -> Vec<JobSpec> {
     let mut specs = workload::mixed(plan);
     specs.extend(workload::watched(plan).into_iter().filter(|spec| spec.tenant_id != workload::TIGHT.0));
+    patiently(specs, patience_sec)
+}
+
+fn patiently(mut specs: Vec<JobSpec>, patience_sec: u32) -> Vec<JobSpec> {
     specs.iter_mut().for_each(|spec| workload::patient(spec, patience_sec));
     specs
 }

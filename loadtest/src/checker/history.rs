@@ -8,7 +8,7 @@ use campanile_schema::{
     record::{AttemptState, RunState, Source},
     stored::backfill::BackfillMode,
     time::Timestamp,
-    view::{ConfirmDecision, LedgerView},
+    view::{ConfirmDecision, LedgerView, dag::DagRunView},
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -166,6 +166,11 @@ pub struct Run {
     pub attempts: Vec<Attempt>,
     #[serde(default)]
     pub backfill_id: Option<u64>,
+    /// Of the run of a DAG's node: the run of the DAG, and the node's place in the DAG.
+    #[serde(default)]
+    pub dag_run_id: Option<u64>,
+    #[serde(default)]
+    pub dag_node: Option<u32>,
 }
 
 /// What the checker needs of an `AttemptView`.
@@ -272,6 +277,10 @@ pub struct History {
     pub runs: HashMap<u64, Run>,
     /// Run ids of each job, in order of their ids.
     pub runs_of: HashMap<u64, Vec<u64>>,
+    /// Runs of the nodes of each DAG run, by the node's place in the DAG; of one node in order of their ids.
+    pub nodes_of: HashMap<u64, BTreeMap<u32, Vec<u64>>>,
+    /// Runs of DAGs with their nodes, as the API shows them.
+    pub dags: HashMap<u64, DagRunView>,
     /// Bodies of each run, in order of their starts.
     pub bodies: HashMap<u64, Vec<Body>>,
     pub executors: Vec<Executor>,
@@ -344,6 +353,9 @@ impl History {
 
     pub fn add_run(&mut self, run: Run) {
         self.runs_of.entry(run.job_id).or_default().push(run.run_id);
+        if let (Some(dag), Some(node)) = (run.dag_run_id, run.dag_node) {
+            self.nodes_of.entry(dag).or_default().entry(node).or_default().push(run.run_id);
+        }
         if let Some(before) = self.runs.insert(run.run_id, run) {
             self.runs_repeated.push(before.run_id);
         }
@@ -361,6 +373,10 @@ impl History {
     pub fn finish(&mut self) {
         self.bodies.values_mut().for_each(|bodies| bodies.sort_by_key(|b| b.start_us));
         self.runs_of.values_mut().for_each(|runs| runs.sort_unstable());
+        self.nodes_of.values_mut().flat_map(BTreeMap::values_mut).for_each(|runs| {
+            runs.sort_unstable();
+            runs.dedup();
+        });
         self.faults.sort_by_key(|f| f.t_us);
         let (mut down_since, mut restored) = (None, false);
         for fault in &self.faults {

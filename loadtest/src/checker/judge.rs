@@ -30,6 +30,8 @@ pub fn check(history: &History) -> Verdict {
     rules::silence::check(history, &mut findings);
     rules::hooks::check(history, &mut findings);
     rules::backfills::check(history, &mut findings);
+    rules::dags::check(history, &mut findings);
+    rules::dag_ends::check(history, &mut findings);
     rules::used::check(history, &mut findings);
     findings.into_verdict()
 }

@@ -3,6 +3,7 @@
 
 use super::history::{History, Run};
 use crate::run_dir::lines::{CallerLine, LedgerLine};
+use campanile_schema::view::dag::DagRunView;
 use serde::de::DeserializeOwned;
 use std::{
     fmt, fs,
@@ -50,6 +51,10 @@ impl History {
                     history.faults = lines;
                 } else if stem == "ledger" {
                     history.read(path, |line: LedgerLine| ledger.push(line))?;
+                } else if stem == "dags" {
+                    let mut dags = Vec::new();
+                    history.read(path, |line: DagRunView| dags.push(line))?;
+                    history.dags = dags.into_iter().map(|dag| (dag.run_id.0, dag)).collect();
                 } else if stem == "runs" {
                     let mut runs = Vec::new();
                     history.read(path, |line: Run| runs.push(line))?;

@@ -7,6 +7,7 @@
 //! acknowledgement) may go both ways, and an incomplete export is a failure.
 
 mod calls;
+mod dag;
 mod history;
 mod judge;
 mod load;

@@ -4,9 +4,17 @@
 use super::history::History;
 use crate::{
     run_dir::lines::Verb,
-    workload::worked::{BACKFILLED, BULKED},
+    workload::{
+        dags::graph_of,
+        worked::{BACKFILLED, BULKED},
+    },
 };
-use campanile_schema::{job::Trigger, record::AttemptState};
+use campanile_schema::{
+    graph::state::NodeState,
+    job::Trigger,
+    record::{AttemptState, Source},
+    view::dag::DagNodeView,
+};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -31,7 +39,16 @@ pub enum Feature {
     Timeout,
     /// Bodies that got a secret.
     Secret,
+    /// Bodies of nodes of DAGs.
+    DagNode,
+    /// Nodes of DAGs that never ran, as their rules and conditions say.
+    DagPassed,
+    /// Runs that undid what a failed run did.
+    Compensation,
 }
+
+/// What there is only where there are DAGs.
+const OF_DAGS: [Feature; 3] = [Feature::DagNode, Feature::DagPassed, Feature::Compensation];
 
 /// How often everything was used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +63,9 @@ pub struct Usage {
     /// Some jobs are there to be changed by bulk operations.
     #[serde(default)]
     pub bulked: bool,
+    /// Some jobs are DAGs.
+    #[serde(default)]
+    pub dags: bool,
 }
 
 impl Usage {
@@ -56,6 +76,11 @@ impl Usage {
             bodies().filter(|body| has(&body.job)).count()
         };
         let is_late = |state| state == AttemptState::Timeout;
+        let of_source = |wanted: Source| {
+            let is_of = |run: &u64| history.runs.get(run).is_some_and(|run| run.source == wanted);
+            bodies().filter(|body| is_of(&body.run)).count()
+        };
+        let passed = |node: &&DagNodeView| matches!(node.state, NodeState::Skipped | NodeState::UpstreamFailed);
         let features = [
             (Feature::Jitter, of_trigger(is_spread)),
             (Feature::Delay, of_trigger(|trigger| matches!(trigger, Trigger::Once { delay_sec: Some(1..), .. }))),
@@ -64,12 +89,16 @@ impl Usage {
                 history.runs.values().flat_map(|run| &run.attempts).filter(|a| is_late(a.state)).count(),
             ),
             (Feature::Secret, bodies().filter(|body| !body.secrets.is_empty()).count()),
+            (Feature::DagNode, of_source(Source::Dag)),
+            (Feature::DagPassed, history.dags.values().flat_map(|dag| &dag.nodes).filter(passed).count()),
+            (Feature::Compensation, of_source(Source::Compensation)),
         ];
         Self {
             calls: history.calls_acknowledged.clone(),
             features: features.into_iter().map(|(feature, count)| (feature, count as u64)).collect(),
             backfilled: history.jobs.values().any(|job| job.spec.name.contains(BACKFILLED)),
             bulked: history.jobs.values().any(|job| job.spec.name.contains(BULKED)),
+            dags: history.jobs.values().any(|job| graph_of(&job.spec).is_some()),
         }
     }
 
@@ -78,6 +107,7 @@ impl Usage {
         other.calls.iter().for_each(|(verb, count)| *self.calls.entry(*verb).or_default() += count);
         self.backfilled |= other.backfilled;
         self.bulked |= other.bulked;
+        self.dags |= other.dags;
         other.features.iter().for_each(|(feature, count)| *self.features.entry(*feature).or_default() += count);
     }
 
@@ -89,7 +119,9 @@ impl Usage {
         };
         let is_owed = |verb: &&Verb| !except.contains(verb) && has_jobs(verb);
         let verbs = Verb::value_variants().iter().filter(is_owed).filter(|verb| unused(self.calls.get(verb)));
-        let features = Feature::value_variants().iter().filter(|feature| unused(self.features.get(feature)));
+        let is_met = |feature: &&Feature| self.dags || !OF_DAGS.contains(feature);
+        let features = Feature::value_variants().iter().filter(is_met);
+        let features = features.filter(|feature| unused(self.features.get(feature)));
         verbs
             .map(|verb| format!("no call {verb:?} was accepted"))
             .chain(features.map(|feature| format!("{feature:?} was never met")))
@@ -129,6 +161,7 @@ mod tests {
             features: Feature::value_variants().iter().map(|feature| (*feature, 1)).collect(),
             backfilled: true,
             bulked: true,
+            dags: true,
         }
     }
 
@@ -150,13 +183,11 @@ mod tests {
             assert_eq!(usage.missing(&[]), [format!("{feature:?} was never met")]);
         }
         let all = Verb::value_variants().len() + Feature::value_variants().len();
-        assert_eq!(Usage { backfilled: true, bulked: true, ..Usage::default() }.missing(&[]).len(), all);
-        let without = all - OF_BACKFILLS.len() - OF_BULKS.len();
-        assert_eq!(
-            Usage::default().missing(&[]).len(),
-            without,
-            "nobody is there to ask for backfills and bulk operations"
-        );
+        let all_kinds = Usage { backfilled: true, bulked: true, dags: true, ..Usage::default() };
+        assert_eq!(all_kinds.missing(&[]).len(), all);
+        let without = all - OF_BACKFILLS.len() - OF_BULKS.len() - OF_DAGS.len();
+        let missing = Usage::default().missing(&[]).len();
+        assert_eq!(missing, without, "there are no backfills, no DAGs, and nobody who asks for bulk operations");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What the rules found, and the verdict: green only when nothing was found.
 
 use super::{History, Usage, story};
-use crate::{limits::VIOLATIONS_KEPT, run_dir::lines::FaultEvent};
+use crate::{limits::VIOLATIONS_KEPT, run_dir::lines::FaultEvent, workload::dags::graph_of};
+use campanile_schema::record::Source;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
@@ -75,6 +76,12 @@ kinds! {
     HookMissing = "a run failed for good, and its hook was not started",
     HookDoubled = "a hook was started twice for one end of a run",
     HookUnasked = "a run of a hook that no run explains",
+    CompensationDoubled = "what a run did was undone twice",
+    DagOrderBroken = "a node of a DAG began before those that it depends on had ended",
+    DagNodeUndue = "a node of a DAG ran that its edges keep from running, or that no DAG has",
+    DagNodeDoubled = "a node of a DAG has two runs",
+    DagLeftBehind = "a DAG ended without one of its nodes, or its nodes ended without it",
+    DagStateWrong = "a DAG or one of its nodes did not end as the runs of its nodes say",
     BackfillMissing = "a backfill did not run an instant that was missing",
     BackfillDoubled = "backfills ran an instant twice",
     BackfillUnasked = "a run of a backfill that nobody asked for",
@@ -115,6 +122,9 @@ pub struct Counts {
     pub triggers_acknowledged: u64,
     pub creates_acknowledged: u64,
     pub calls_unknown: u64,
+    /// Runs of DAGs, and runs of their nodes.
+    pub dag_runs: u64,
+    pub dag_nodes: u64,
     pub bodies_started: u64,
     pub bodies_without_end: u64,
     /// Bodies that were a second or later start of their run and had a good reason.
@@ -131,6 +141,7 @@ impl Counts {
     fn of(history: &History) -> Self {
         let kills = |event| history.faults.iter().filter(|f| f.event == event).count() as u64;
         let triggers = history.jobs.values().flat_map(|j| &j.triggers);
+        let is_dag = |run: &&super::Run| history.jobs.get(&run.job_id).is_some_and(|job| graph_of(&job.spec).is_some());
         let outages = history.outages.iter().map(|o| o.to_us.saturating_sub(o.from_us) / 1000);
         let mut counts = Self {
             jobs: history.jobs.len() as u64,
@@ -138,6 +149,8 @@ impl Counts {
             creates_acknowledged: history.jobs.len() as u64,
             triggers_acknowledged: triggers.filter(|t| t.ack_us.is_some()).count() as u64,
             calls_unknown: history.calls_unknown,
+            dag_runs: history.runs.values().filter(is_dag).count() as u64,
+            dag_nodes: history.runs.values().filter(|run| run.source == Source::Dag).count() as u64,
             bodies_started: history.bodies.values().map(|b| b.len() as u64).sum(),
             bodies_without_end: history.bodies.values().flatten().filter(|b| b.end.is_none()).count() as u64,
             node_kills: kills(FaultEvent::NodeKilled),
@@ -259,6 +272,9 @@ impl fmt::Display for Verdict {
             "runs {:?}, bodies {} (no end seen {}), restarts with a reason {}",
             c.runs, c.bodies_started, c.bodies_without_end, c.restarts_explained
         )?;
+        if c.dag_runs > 0 {
+            writeln!(f, "DAGs: runs {}, runs of nodes {}", c.dag_runs, c.dag_nodes)?;
+        }
         writeln!(
             f,
             "acknowledged: creates {}, triggers {}; calls without an answer {}",

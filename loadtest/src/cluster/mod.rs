@@ -6,7 +6,7 @@
 
 mod jobs;
 mod measure_nodes;
-mod metrics;
+pub(crate) mod metrics;
 mod report;
 mod sample;
 mod take_over;

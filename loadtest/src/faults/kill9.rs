@@ -6,13 +6,13 @@ use crate::{
         kills::{self, Round},
         mutation::Mutation,
     },
-    load::{caller::Caller, open_loop, people},
+    load::{caller::Caller, dag_people, open_loop, people},
     process::fleet::Fleet,
     run_dir::{
         export::{Scope, drain, export},
         lines::now_us,
     },
-    workload::{self, Plan, worked},
+    workload::{self, Plan, dags, worked},
 };
 use campanile_schema::{
     ids::JobId,
@@ -74,6 +74,9 @@ pub struct Kill9Args {
     /// After the kills an executor stands still for longer than its lease so many times, and then hands in its results.
     #[arg(long, default_value_t = 0)]
     pub freezes: u32,
+    /// DAGs, each of 3 to 10 nodes, with jobs of their own.
+    #[arg(long, default_value_t = 12)]
+    pub dags: u64,
     /// Put this defect into the node and expect a red verdict; the node must be built with the feature `faults`.
     #[arg(long)]
     pub mutation: Option<Mutation>,
@@ -82,7 +85,7 @@ pub struct Kill9Args {
 /// True: the verdict is the one that was expected.
 pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let mut fleet = Fleet::new(&args.dir, &args.server_bin)?;
-    let mutation = args.mutation.map(|m| format!("mutation:{}", m.name()));
+    let mutation = args.mutation.map(Mutation::fault);
     let node = fleet.start_node(mutation.clone())?;
     let caller = fleet.caller(&node).await?;
     let fail_percent = args.fail_percent.max(args.mutation.map_or(0, Mutation::fail_percent));
@@ -133,11 +136,16 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     specs.extend(together);
     let first_failing = specs.len();
     specs.extend(failing.iter().cloned());
+    let with_dags = dags::dags(&plan, args.dags);
+    let first_part = specs.len();
+    specs.extend(with_dags.parts);
     let ids = caller.create_many(&specs).await;
     let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
         return Err(format!("only {} of {} jobs were created", jobs.len(), specs.len()).into());
     }
+    // Their nodes' jobs must be there before them.
+    let dag_ids = dag_people::create(&caller, &with_dags.dags).await?;
     let created_ms = now_us() / 1000 - begin_ms;
     println!("{} jobs created in {created_ms} ms; load from {} ms from now", jobs.len(), start_ms - now_us() / 1000);
 
@@ -146,8 +154,9 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     people::start(&mut calls, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
     people::backfills(&mut calls, &caller, &jobs[first_backfilled..first_together], plan.end_ms, plan.seed);
     let together = &jobs[first_together..first_failing];
-    let failing = jobs[first_failing..].iter().copied().zip(failing).collect();
+    let failing = jobs[first_failing..first_part].iter().copied().zip(failing).collect();
     people::bulks(&mut calls, &caller, together, failing, plan.end_ms, plan.seed);
+    dag_people::start(&mut calls, &caller, &dag_ids.by_hand, plan.end_ms, plan.seed);
     sleep(Duration::from_millis((start_ms - now_us() / 1000).max(0).unsigned_abs())).await;
     let round =
         Round { mutation: mutation.as_deref(), executor_kills: args.executor_kills, slots: args.slots, fail_percent };
@@ -165,6 +174,7 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     println!("drained; {left} runs are still open");
     let mut all = jobs;
     all.extend(extra.lock().iter());
+    all.extend(&dag_ids.all);
     let quotas = [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into();
     let scope = Scope {
         from_ms: begin_ms - 1_000,
@@ -175,6 +185,7 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
         latest_ms: Some(LATEST_MS),
         // With a defect it need not come so far.
         uses_all: args.mutation.is_none() && plan.end_ms - plan.start_ms >= LONG_ENOUGH_MS,
+        dags: dag_ids.all.into_iter().collect(),
         ..Scope::default()
     };
     let complete = export(caller.client(), &all, scope, &fleet.dir).await?;

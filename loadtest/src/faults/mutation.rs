@@ -106,9 +106,49 @@ mutations! {
     ForgetCancel = "forget_cancel" => [StartedAfterCancel];
     /// Some runs that fail for good do not start their hook.
     ForgetHook = "forget_hook" => [HookMissing];
+    /// Some ends start their hooks twice.
+    DoubleHook = "double_hook" => [HookDoubled, CompensationDoubled];
+    /// Runs that fail start what is there for those that succeed.
+    HookUnasked = "hook_unasked" => [HookUnasked];
+    /// What a run did is undone each time that it fails.
+    UndoTwice = "undo_twice" => [CompensationDoubled];
+    /// Nodes that wait for all of their parents begin when the first one has ended.
+    NodeEarly = "node_early" => [DagOrderBroken];
+    /// A condition that is false keeps no node from running.
+    NodeUndue = "node_undue" => [DagNodeUndue];
+    /// Some nodes of DAGs get two runs.
+    DoubleNode = "double_node" => [DagNodeDoubled];
+    /// Some runs of DAGs are not told that the run of a node has ended.
+    ForgetEnd = "forget_end" => [DagLeftBehind];
+    /// A run of a DAG ends while runs of its nodes go on.
+    DagEndsFirst = "dag_ends_first" => [DagLeftBehind];
+    /// Runs of DAGs succeed whatever became of their nodes.
+    DagSucceeds = "dag_succeeds" => [DagStateWrong];
+    /// Backfills of what is missing run everything.
+    BackfillAll = "backfill_all" => [BackfillUnasked];
+    /// Backfills run more at once than was asked for.
+    BackfillWide = "backfill_wide" => [BackfillTooMany];
 }
 
+/// Defects that are rules of the node which it breaks, as `CAMPANILE_FAULT` names them.
+const BROKEN_RULES: [(Mutation, &str); 8] = [
+    (Mutation::HookUnasked, "hooks:SuccessAlone"),
+    (Mutation::UndoTwice, "hooks:CompensatedOnce;outbox:CompensationOnce"),
+    (Mutation::NodeEarly, "graph:AllDoneWaits"),
+    (Mutation::NodeUndue, "graph:FalseConditionSkips"),
+    (Mutation::DagEndsFirst, "graph:OpenUntilChildrenEnd"),
+    (Mutation::DagSucceeds, "graph:FailureFails"),
+    (Mutation::BackfillAll, "backfill:OnlyMissing"),
+    (Mutation::BackfillWide, "backfill:ParallelismHolds"),
+];
+
 impl Mutation {
+    /// What `CAMPANILE_FAULT` is set to.
+    pub fn fault(self) -> String {
+        let rule = BROKEN_RULES.iter().find(|(mutation, _)| *mutation == self);
+        rule.map_or_else(|| format!("mutation:{}", self.name()), |(_, rule)| (*rule).to_owned())
+    }
+
     /// Attempts that must fail, of 100, so that the defect has something to strike.
     pub fn fail_percent(self) -> u32 {
         const OFTEN: [(Mutation, u32); 6] = [

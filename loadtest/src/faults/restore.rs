@@ -6,14 +6,14 @@
 use crate::{
     checker::{LONG_ENOUGH_MS, Verdict, ViolationKind, check_dir},
     faults::kill9::LATEST_MS,
-    load::{caller::Caller, open_loop, people},
+    load::{caller::Caller, dag_people, open_loop, people},
     process::{fleet::Fleet, node::Node},
     run_dir::{
         export::{Scope, drain, export},
         forget::{Between, forget},
         lines::{FaultEvent, FaultLine, now_us},
     },
-    workload::{self, Plan, worked},
+    workload::{self, Plan, dags, worked},
 };
 use campanile_schema::{
     ids::JobId,
@@ -42,6 +42,8 @@ const AFTER_MS: i64 = 8_000;
 /// What backup, restore and restart take in the plan, milliseconds.
 const MOVE_MS: i64 = 10_000;
 const DRAIN: Duration = Duration::from_secs(120);
+/// DAGs of the load.
+const DAGS: u64 = 12;
 /// While a backup is written, no call may take longer: generous, for a busy machine.
 const RESPONSIVE: Duration = Duration::from_secs(5);
 
@@ -105,13 +107,21 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
     let worked = worked::worked(&plan);
     let first_worked = specs.len();
     specs.extend(worked.iter().map(|(_, spec)| spec.clone()));
+    let first_backfilled = specs.len();
+    specs.extend(worked::backfilled(&plan));
+    let with_dags = dags::dags(&plan, DAGS);
+    let first_part = specs.len();
+    specs.extend(with_dags.parts);
     let ids = caller.create_many(&specs).await;
     let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
         return Err(format!("only {} of {} jobs were created", jobs.len(), specs.len()).into());
     }
+    let dag_ids = dag_people::create(&caller, &with_dags.dags).await?;
     let mut calls = start_calls(&args, &plan, &caller, &specs[..first_worked], &ids);
     people::start(&mut calls, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
+    people::backfills(&mut calls, &caller, &jobs[first_backfilled..first_part], plan.end_ms, plan.seed);
+    dag_people::start(&mut calls, &caller, &dag_ids.by_hand, plan.end_ms, plan.seed);
     sleep(Duration::from_millis((start_ms + BEFORE_MS - now_us() / 1000).max(0).unsigned_abs())).await;
 
     let archive = fleet.dir.join("archive");
@@ -142,11 +152,13 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
         drained: true,
         quotas,
         latest_ms: Some(LATEST_MS),
+        dags: dag_ids.all.iter().copied().collect(),
         uses_all: !args.early_cut && plan.end_ms - plan.start_ms >= LONG_ENOUGH_MS,
         ..Scope::default()
     };
-    let complete = export(caller.client(), &jobs, scope, &fleet.dir).await?;
-    println!("exported {} jobs, complete: {complete}", jobs.len());
+    let all: Vec<JobId> = jobs.into_iter().chain(dag_ids.all).collect();
+    let complete = export(caller.client(), &all, scope, &fleet.dir).await?;
+    println!("exported {} jobs, complete: {complete}", all.len());
     let dir = fleet.dir.clone();
     block_in_place(|| node.stop(Duration::from_secs(20)))?;
     fleet.finish(caller)?;

@@ -3,6 +3,7 @@
 
 pub mod bulk;
 pub mod caller;
+pub mod dag_people;
 pub mod drive;
 pub mod latency;
 pub mod open_loop;

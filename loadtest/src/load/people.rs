@@ -9,6 +9,7 @@ use crate::{
     workload::worked::{BULKED, PACED, Role, edited},
 };
 use campanile_schema::{
+    error::ErrorCode,
     ids::{BackfillId, JobId, RunId},
     job::JobSpec,
     payload::Payload,
@@ -65,8 +66,7 @@ pub fn persons(work: &mut JoinSet<()>, caller: &Caller, jobs: Vec<(Role, JobId, 
     }
 }
 
-/// Runs the past of these jobs as backfills, and cancels some of them; ends by itself at `until_ms`. Not for loads that restore a node:
-/// that pauses backfills, or forgets that they were asked for.
+/// Runs the past of these jobs as backfills, and cancels some of them; ends by itself at `until_ms`. What a restore has paused is resumed.
 pub fn backfills(work: &mut JoinSet<()>, caller: &Caller, jobs: &[JobId], until_ms: i64, seed: u64) {
     for (n, job) in (1..).zip(jobs) {
         work.spawn(backfills_of(caller.clone(), *job, until_ms, Random::new(seed ^ (n << 24))));
@@ -140,21 +140,38 @@ async fn backfills_of(caller: Caller, job: JobId, until_ms: i64, mut random: Ran
                 rest(&mut random, (0, 300)).await;
                 caller.cancel_backfill(job, BackfillLine { id: Some(id.0), ..stretch }).await;
             } else {
-                backfill_ends(&caller, id).await;
+                backfill_ends(&caller, job, id).await;
             }
+        } else {
+            // One that a restored node remembers may be open, and paused.
+            resume(&caller, job).await;
         }
         rest(&mut random, PAUSE_MS).await;
     }
 }
 
-async fn backfill_ends(caller: &Caller, id: BackfillId) {
+async fn backfill_ends(caller: &Caller, job: JobId, id: BackfillId) {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        let shown = caller.client().backfill_get(id).await;
-        if shown.is_ok_and(|backfill| backfill.state.is_some_and(BackfillState::is_final)) {
-            return;
+        match caller.client().backfill_get(id).await {
+            Ok(backfill) if backfill.state.is_some_and(BackfillState::is_final) => return,
+            Ok(backfill) if backfill.state == Some(BackfillState::Paused) => resume(caller, job).await,
+            // A node that was restored has forgotten it.
+            Err(error) if error.api().is_some_and(|api| api.known() == ErrorCode::NotFound) => {
+                return resume(caller, job).await;
+            }
+            Ok(_) | Err(_) => {}
         }
         sleep(LOOK).await;
+    }
+}
+
+/// Lets the job's newest backfill go on, if a restore has paused it.
+async fn resume(caller: &Caller, job: JobId) {
+    let Ok(newest) = caller.client().job_backfill_get(job).await else { return };
+    if let (Some(id), Some(BackfillState::Paused)) = (newest.backfill_id, newest.state) {
+        // Without an answer the next look tries it again.
+        let _ = caller.client().backfill_resume(id, Some("loadtest")).await;
     }
 }
 

@@ -1,8 +1,8 @@
 //! `executor`: an executor process whose bodies do nothing but write down that they started and ended.
 //!
 //! Params of a job may hold `bodyMs`, how long its body takes (without it `--body-ms`), `failPercent`, how many of its attempts fail
-//! (without it `--fail-percent`), `permanent`, whether such a failure says that no further attempt would succeed, and `answers`, whether
-//! a body that succeeds hands in a result: an object with its `run` and `token`.
+//! (without it `--fail-percent`), `permanent`, whether such a failure says that no further attempt would succeed, `answers`, whether a body
+//! that succeeds hands in a result, an object with its `run` and `token`, and `rows`: then its result has only `rows`, a number below it.
 
 use crate::{
     load::stats::{Body, Stats},
@@ -55,7 +55,7 @@ pub struct ExecutorArgs {
     /// How long a body takes whose job does not say, milliseconds.
     #[arg(long, default_value_t = 0)]
     pub body_ms: u64,
-    /// Attempts that fail, of 100. Which ones is given by run and attempt.
+    /// Attempts that fail, of 100. Which ones is given by run, generation and attempt.
     #[arg(long, default_value_t = 0)]
     pub fail_percent: u32,
     /// Lines are gathered so long, milliseconds; 0 = each is written at once.
@@ -84,6 +84,7 @@ struct Params {
     permanent: bool,
     #[serde(default)]
     answers: bool,
+    rows: Option<u64>,
     /// When a run without a logical time was due, microseconds since 1970 UTC.
     due_us: Option<i64>,
 }
@@ -182,10 +183,16 @@ async fn body(
             _ = ctx.canceled() => return Err(JobError::new("CANCELED", "the body stopped")),
         }
     }
-    let fails = mix(running.line.run ^ u64::from(running.line.attempt) << 48) % 100 < u64::from(fail_percent);
+    let again = u64::from(running.line.generation.saturating_sub(1)) << 40;
+    let fails = mix(running.line.run ^ u64::from(running.line.attempt) << 48 ^ again) % 100 < u64::from(fail_percent);
     running.line.outcome = Some(if fails { AttemptState::Failed } else { AttemptState::Success });
     let (run, token) = (running.line.run, running.line.token);
-    let result = (!fails && params.answers).then(|| Payload(format!("{{\"run\":\"{run}\",\"token\":\"{token}\"}}")));
+    let rows = params.rows.map(|below| mix(run ^ token << 32).checked_rem(below).unwrap_or(0));
+    let result = match rows {
+        _ if fails => None,
+        Some(rows) => Some(Payload(format!("{{\"rows\":{rows}}}"))),
+        None => params.answers.then(|| Payload(format!("{{\"run\":\"{run}\",\"token\":\"{token}\"}}"))),
+    };
     running.line.result.clone_from(&result);
     let error = fails.then(|| JobError { permanent: params.permanent, ..JobError::message("it was its turn to fail") });
     running.line.error = error.as_ref().map(|error| error.code.clone());

@@ -15,7 +15,13 @@ use campanile_schema::{
     time::Timestamp,
     view::{LedgerBody, PageBody},
 };
-use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs, io,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{
     sync::Semaphore,
     task::JoinSet,
@@ -84,23 +90,31 @@ pub struct Scope {
     pub latest_ms: Option<i64>,
     pub shards: Option<u16>,
     pub uses_all: bool,
+    /// Jobs that are DAGs: the nodes of their runs are told too.
+    pub dags: HashSet<JobId>,
 }
 
-/// Writes `ledger.jsonl`, `runs.jsonl` and, last, `meta.json`. False: some read failed, and the history is not complete.
+/// Writes `ledger.jsonl`, `runs.jsonl`, `dags.jsonl` where there are DAGs, and, last, `meta.json`. False: some read failed, and the history
+/// is not complete.
 pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -> io::Result<bool> {
     let flush = Duration::from_millis(50);
     let ledger = Arc::new(Record::open(&dir.join("ledger.jsonl"), flush)?);
     let runs = Arc::new(Record::open(&dir.join("runs.jsonl"), flush)?);
+    let dags = match scope.dags.is_empty() {
+        true => Arc::new(Record::nowhere()?),
+        false => Arc::new(Record::open(&dir.join("dags.jsonl"), flush)?),
+    };
     let in_flight = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
     let mut reads = JoinSet::new();
     let mut complete = true;
     for job in jobs.iter().copied() {
         let permit = Arc::clone(&in_flight).acquire_owned().await.map_err(io::Error::other)?;
         let (client, ledger, runs) = (client.clone(), Arc::clone(&ledger), Arc::clone(&runs));
+        let dags = scope.dags.contains(&job).then(|| Arc::clone(&dags));
         let (from_ms, until_ms) = (scope.from_ms, scope.until_ms);
         reads.spawn(async move {
             let told = export_ledger(&client, job, (from_ms, until_ms), &ledger).await;
-            let listed = export_runs(&client, job, &runs).await;
+            let listed = export_runs(&client, job, &runs, dags.as_deref()).await;
             drop(permit);
             told && listed
         });
@@ -111,7 +125,7 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
     while let Some(done) = reads.join_next().await {
         complete &= done.unwrap_or(false);
     }
-    for record in [ledger, runs] {
+    for record in [ledger, runs, dags] {
         Arc::into_inner(record).map_or(Ok(()), Record::close)?;
     }
     let Scope { until_ms, drained, quotas, rates, queued, latest_ms, shards, uses_all, .. } = scope;
@@ -178,13 +192,22 @@ async fn export_ledger(client: &Client, job: JobId, (from_ms, until_ms): (i64, i
     }
 }
 
-async fn export_runs(client: &Client, job: JobId, record: &Record) -> bool {
+/// `dags`: the job is a DAG, and the nodes of its runs are written there.
+async fn export_runs(client: &Client, job: JobId, record: &Record, dags: Option<&Record>) -> bool {
     let mut page_token = None;
     loop {
         let body = PageBody { page_token: page_token.take(), page: None, page_size: Some(PAGE_SIZE_MAX) };
         match read(|| client.job_runs(job, body.clone())).await {
             Ok(page) => {
                 page.items.iter().for_each(|run| record.line(run));
+                for run in page.items.iter().filter(|_| dags.is_some()) {
+                    match read(|| client.dag_nodes(run.run_id, None)).await {
+                        Ok(shown) => dags.into_iter().for_each(|dags| dags.line(&shown)),
+                        // Of a run that never began there is nothing to show.
+                        Err(error) if error.api().is_some() => {}
+                        Err(_) => return false,
+                    }
+                }
                 match page.next_page_token {
                     Some(token) => page_token = Some(token),
                     None => return true,

@@ -78,6 +78,8 @@ pub fn forget(dir: &Path, between: Between) -> io::Result<LeftOut> {
                 left_out.calls += 1;
                 line.event = CallEvent::Unknown;
                 line.run = None;
+                // The restored node may give its id to another one.
+                line.backfill.iter_mut().filter(|_| line.verb == Verb::Backfill).for_each(|of| of.id = None);
             }
         }
         write(&path, &lines)?;

@@ -8,6 +8,7 @@
 //! | `faults.jsonl` | the fault injector | [`FaultLine`]: kills and restarts |
 //! | `ledger.jsonl` | the export | [`LedgerLine`]: pages of each job's fire ledger |
 //! | `runs.jsonl` | the export | `RunView` of the public API: every run of every job |
+//! | `dags.jsonl` | the export | `DagRunView` of the public API: every run of every DAG with its nodes |
 //! | `meta.json` | the export | [`Meta`]: up to when the history is told |
 
 use campanile_schema::{

@@ -1,6 +1,7 @@
 //! The jobs of a run: what kinds, how often due, under which policies. All schedules are ones that the oracle can follow, and all
 //! end by themselves at the end of the run, so that the load drains without a call.
 
+pub mod dags;
 pub mod worked;
 
 use crate::random::Random;

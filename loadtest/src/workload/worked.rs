@@ -68,6 +68,8 @@ pub const SECRET: &str = "loadtestKey";
 const EVERY_SEC: u64 = 2;
 const JITTER_SEC: u32 = 2;
 const DELAY_SEC: (u64, u64) = (5, 25);
+/// How long before the load the schedules of jobs begin whose past is run, milliseconds.
+const PAST_MS: i64 = 120_000;
 /// Bodies, milliseconds.
 const CANCELED_MS: u64 = 1_200;
 const TOO_LONG_MS: u64 = 4_000;
@@ -97,7 +99,8 @@ pub fn backfilled(plan: &Plan) -> Vec<JobSpec> {
     let policies = [ConcurrencyPolicy::Allow, ConcurrencyPolicy::Forbid, ConcurrencyPolicy::QueueOne];
     let job = |(n, concurrency_policy)| {
         let window = (None, Some(Timestamp(plan.end_ms)));
-        let trigger = rate_at(window, EVERY_SEC, plan.start_ms, (MisfirePolicy::Skip, 1));
+        // An anchor in the future would be the first instant.
+        let trigger = rate_at(window, EVERY_SEC, plan.start_ms - PAST_MS, (MisfirePolicy::Skip, 1));
         JobSpec { concurrency_policy, params: Payload("{\"bodyMs\":5}".to_owned()), ..spec(&plan, n, trigger) }
     };
     (0_u64..).zip(policies.into_iter().cycle().take(6)).map(job).collect()

@@ -5,7 +5,7 @@
 //! schedule may not have decided them yet, or that lie beside an outage.
 
 use super::facts::{entries, last_of, us};
-use crate::checker::{Body, Findings, History, Job, Oracle, Run, ViolationKind, history::AskedBackfill};
+use crate::checker::{Body, Disturbance, Findings, History, Job, Oracle, Run, ViolationKind, history::AskedBackfill};
 use campanile_schema::{
     event::{Outcome, SkipReason},
     job::ConcurrencyPolicy,
@@ -107,6 +107,7 @@ fn missing(history: &History, job: &Job, back: &[&Run], found: &mut Findings<'_>
     if !drained || job.deleted.is_some() {
         return;
     }
+    let shard = history.shard_of(job.id);
     let has_run: BTreeSet<i64> = back.iter().filter_map(|run| Some(run.logical_time?.0)).collect();
     for asked in job.backfills.iter().filter(|asked| asked.ack_us.is_some() && asked.canceled_us.is_none()) {
         let wanted = match asked.mode {
@@ -118,7 +119,10 @@ fn missing(history: &History, job: &Job, back: &[&Run], found: &mut Findings<'_>
         let Some(due) = due(job, asked.from_ms - 1, to_ms) else { continue };
         let unclear = |at_ms: i64| {
             let about_create = (job.create_sent_us..=job.create_ack_us).contains(&us(at_ms));
-            about_create || history.outages.iter().any(|o| o.to_us >= us(at_ms) && o.from_us <= asked.sent_us)
+            let by_act = |d: &Disturbance| d.is_about(shard) && d.to_us >= us(at_ms) && d.from_us <= asked.sent_us;
+            about_create
+                || history.disturbances.iter().any(by_act)
+                || history.outages.iter().any(|o| o.to_us >= us(at_ms) && o.from_us <= asked.sent_us)
         };
         for at_ms in due.into_iter().filter(|at_ms| wanted(fate(job, *at_ms)) && !unclear(*at_ms)) {
             if !has_run.contains(&at_ms) {

@@ -2,7 +2,10 @@
 //! was over, an executor that was lost. Attempts are made until the policy's last one, and what failed for good is a dead letter.
 
 use super::{facts::us, repeats::lease_was_lost, starts::lines_may_be_lost};
-use crate::checker::{Attempt, Body, Findings, History, Job, Run, ViolationKind};
+use crate::{
+    checker::{Attempt, Body, Findings, History, Job, Run, ViolationKind},
+    workload::dags::graph_of,
+};
 use campanile_schema::{
     job::{ConcurrencyPolicy, JobSpec},
     limits::ATTEMPTS_KEPT,
@@ -21,7 +24,10 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
         for attempt in &run.attempts {
             attempt_end(history, job, run, attempt, found);
         }
-        run_end(history, job, run, found);
+        // `dag_ends` says how a run of a DAG must end, which has no attempts.
+        if graph_of(&job.spec).is_none() || run.state == RunState::Canceled {
+            run_end(history, job, run, found);
+        }
         dead_letter(job, run, found);
         generations(history, job, run, found);
     }
@@ -50,7 +56,24 @@ fn was_stopped(history: &History, job: &Job, run: &Run, by_us: i64) -> bool {
     // With a backfill its open runs are canceled.
     let of_it = job.backfills.iter().filter(|asked| asked.id.is_some() && asked.id == run.backfill_id);
     let with_backfill = of_it.filter_map(|asked| asked.canceled_us).any(|sent_us| sent_us <= by_us);
-    asked || deleted || with_backfill || (replaces && newer_run(history, run, by_us))
+    let with_dag = run.dag_run_id.is_some_and(|dag| dag_was_stopped(history, dag, by_us));
+    asked || deleted || with_backfill || with_dag || (replaces && newer_run(history, run, by_us))
+}
+
+/// Somebody asked for the DAG run of a node to be stopped, or the failure of another node stops it.
+fn dag_was_stopped(history: &History, dag: u64, by_us: i64) -> bool {
+    let Some(run) = history.runs.get(&dag) else { return false };
+    let Some(job) = history.jobs.get(&run.job_id) else { return false };
+    let asked = job.canceled.iter().any(|asked| asked.run == dag && asked.sent_us <= by_us);
+    let nodes = history.nodes_of.get(&dag).into_iter().flat_map(|nodes| nodes.values().flatten());
+    let mut nodes = nodes.filter_map(|id| history.runs.get(id));
+    let failed = |node: &Run| node.attempts.iter().any(|a| a.state != AttemptState::Success && ended_by(a, by_us));
+    let fails_fast = graph_of(&job.spec).is_some_and(|graph| graph.fail_fast);
+    asked || job.deleted.is_some_and(|(sent_us, _)| sent_us <= by_us) || (fails_fast && nodes.any(failed))
+}
+
+fn ended_by(attempt: &Attempt, by_us: i64) -> bool {
+    attempt.ended_at.is_some_and(|at| us(at.0) <= by_us)
 }
 
 fn newer_run(history: &History, run: &Run, by_us: i64) -> bool {
@@ -207,7 +230,7 @@ fn run_end(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
 fn dead_letter(job: &Job, run: &Run, found: &mut Findings<'_>) {
     let ended_us = run.ended_at.map_or(i64::MAX / 2, |at| us(at.0) + 999);
     let failed = matches!(run.state, RunState::Failed | RunState::Timeout);
-    let mut wanted = specs(job, run, ended_us).map(|spec| spec.dead_letter).peekable();
+    let mut wanted = specs(job, run, ended_us).map(|spec| spec.dead_letter && graph_of(spec).is_none()).peekable();
     let first = wanted.peek().copied().unwrap_or(true);
     // An edit while it ran may have changed it.
     let certain = wanted.all(|wants| wants == first);
@@ -234,9 +257,17 @@ fn generations(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>
             format!("a caller was told of generation {told:?} of run {}, which is at {}", run.run_id, run.generation);
         found.of_run(ViolationKind::ReopenLost, job.id, run.run_id, None, text);
     }
-    let most = asked().map(|again| again.at_most).sum::<u32>() + 1;
+    let most = asked().map(|again| again.at_most).sum::<u32>() + of_dag(history, run) + 1;
     if run.generation > most {
         let text = format!("run {} has generation {}, and callers asked for {most}", run.run_id, run.generation);
         found.of_run(ViolationKind::ReopenUnasked, job.id, run.run_id, None, text);
     }
+}
+
+/// Each time a run of a DAG goes on, the run of a node may go on once.
+fn of_dag(history: &History, run: &Run) -> u32 {
+    let dag = run.dag_run_id.and_then(|dag| history.runs.get(&dag));
+    let job = dag.and_then(|dag| history.jobs.get(&dag.job_id));
+    let asked = job.into_iter().flat_map(|job| &job.reopened);
+    asked.filter(|again| Some(again.asked.run) == run.dag_run_id).map(|again| again.at_most).sum()
 }

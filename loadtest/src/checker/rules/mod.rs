@@ -3,6 +3,8 @@
 pub mod acknowledged;
 pub mod backfills;
 pub mod causes;
+pub mod dag_ends;
+pub mod dags;
 pub mod export;
 mod facts;
 pub mod hooks;

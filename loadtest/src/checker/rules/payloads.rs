@@ -2,8 +2,9 @@
 //! that it handed in.
 
 use super::facts::us;
-use crate::checker::{Body, Findings, History, Job, Run, ViolationKind};
+use crate::checker::{Body, Findings, History, Job, Run, ViolationKind, dag::Dag};
 use campanile_schema::{
+    graph::state::NodeRule,
     payload::Payload,
     record::{AttemptState, RunState, Source},
 };
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 pub fn check(history: &History, found: &mut Findings<'_>) {
     for body in history.bodies.values().flatten() {
         if let (Some(run), Some(job)) = (history.runs.get(&body.run), history.jobs.get(&body.job)) {
-            given(job, run, body, found);
+            given(history, job, run, body, found);
             handed_in(run, body, found);
         }
     }
@@ -35,18 +36,49 @@ fn laid_over(base: Value, over: Option<&Payload>) -> Value {
     }
 }
 
-fn given(job: &Job, run: &Run, body: &Body, found: &mut Findings<'_>) {
+/// What callers laid over the params of a run's job. Some call with the run's key made it: the first that was heard.
+fn by_caller(job: &Job, run: &Run) -> Vec<Option<Payload>> {
     let by_hand = run.source == Source::Manual;
-    // Some call with this key made the run: the first that was heard.
-    let over: Vec<Option<&Payload>> = job
-        .triggers
-        .iter()
-        .filter(|t| by_hand && Some(t.key.as_str()) == run.key.as_deref())
-        .map(|t| t.params.as_ref())
-        .collect();
-    let over = if over.is_empty() { vec![None] } else { over };
+    let of_key = job.triggers.iter().filter(|t| by_hand && Some(t.key.as_str()) == run.key.as_deref());
+    let over: Vec<Option<Payload>> = of_key.map(|t| t.params.clone()).collect();
+    if over.is_empty() { vec![None] } else { over }
+}
+
+/// What the DAG lays over the params of a node's job: its own, its caller's over them, and those of the node. None: nothing is known of the DAG.
+fn by_dag(history: &History, run: &Run, body: &Body) -> Option<Vec<Option<Payload>>> {
+    let dag = Dag::of(history, history.runs.get(&run.dag_run_id?)?)?.ok()?;
+    let node = dag.graph.nodes.get(run.dag_node? as usize)?;
+    let mut params = value(Some(&node.params));
+    let names = params.as_object_mut()?;
+    // What such a node reads may end after it was started and before its body began.
+    let early = matches!(node.rule, NodeRule::AnySuccess | NodeRule::AnyFailed);
+    if early && !names.is_empty() {
+        return None;
+    }
+    for filled in names.values_mut() {
+        let parent = filled.as_str().and_then(|text| text.strip_prefix("{{nodes.")?.strip_suffix(".result.rows}}"));
+        if let Some(parent) = parent {
+            let place = dag.graph.nodes.iter().position(|node| node.id == parent);
+            let rows = place.and_then(|place| dag.at(body.start_us).get(place)?.rows);
+            *filled = rows.map_or(Value::Null, Value::from);
+        }
+    }
+    let over = by_caller(dag.job, dag.run).into_iter().map(|over| {
+        let of_dag = laid_over(value(Some(&dag.job.spec.params)), over.as_ref());
+        Some(Payload::from_value(&laid_over(of_dag, Some(&Payload::from_value(&params)))))
+    });
+    Some(over.collect())
+}
+
+fn given(history: &History, job: &Job, run: &Run, body: &Body, found: &mut Findings<'_>) {
+    let over = if run.source == Source::Dag {
+        let Some(over) = by_dag(history, run, body) else { return };
+        over
+    } else {
+        by_caller(job, run)
+    };
     let mut got = value(body.params.as_ref());
-    if let (Source::Event, Value::Object(got)) = (run.source, &mut got) {
+    if let (Source::Event | Source::Compensation, Value::Object(got)) = (run.source, &mut got) {
         // What a hook tells of the run that failed.
         got.remove("run");
     }
@@ -56,7 +88,7 @@ fn given(job: &Job, run: &Run, body: &Body, found: &mut Findings<'_>) {
     }
     let fits = specs.any(|spec| {
         let secrets = spec.secret_params == body.secrets;
-        secrets && over.iter().any(|over| laid_over(value(Some(&spec.params)), *over) == got)
+        secrets && over.iter().any(|over| laid_over(value(Some(&spec.params)), over.as_ref()) == got)
     });
     if !fits {
         let text = format!(

@@ -6,6 +6,7 @@ mod green;
 mod red_backfills;
 mod red_bulks;
 mod red_claims;
+mod red_dags;
 mod red_ends;
 mod red_hooks;
 mod red_ledger;

@@ -13,7 +13,7 @@ use campanile_schema::{
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     stored::backfill::BackfillMode,
     time::Timestamp,
-    view::{LedgerEntryView, LedgerView, RunView},
+    view::{LedgerEntryView, LedgerView, RunView, dag::DagRunView},
 };
 
 /// 2026-02-02T02:40:00Z, a whole minute, milliseconds.
@@ -27,6 +27,7 @@ pub struct World {
     pub faults: Vec<FaultLine>,
     pub ledger: Vec<LedgerLine>,
     pub runs: Vec<RunView>,
+    pub dags: Vec<DagRunView>,
     pub meta: Option<Meta>,
     next_run: u64,
     next_call: u64,
@@ -87,6 +88,7 @@ impl World {
         for run in &self.runs {
             history.add_run(serde_json::from_value::<Run>(serde_json::to_value(run).unwrap()).unwrap());
         }
+        history.dags = self.dags.iter().map(|dag| (dag.run_id.0, dag.clone())).collect();
         history.finish();
         history
     }

@@ -18,8 +18,8 @@ const WHY: Option<&str> = Some("loadtest");
 /// A pause is asked for once: repeated until a shard that nobody serves holds it too, it would keep all others paused meanwhile.
 const ONCE: Duration = Duration::ZERO;
 
-fn again() -> RetryBody {
-    RetryBody { reason: WHY.map(str::to_owned), force: false }
+fn again(force: bool) -> RetryBody {
+    RetryBody { reason: WHY.map(str::to_owned), force }
 }
 
 /// The run as the answer shows it.
@@ -59,12 +59,18 @@ impl Caller {
 
     pub async fn retry(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Retry, job, run);
-        self.of_run(&line, |client| async move { client.run_retry(run, again()).await }).await
+        self.of_run(&line, |client| async move { client.run_retry(run, again(false)).await }).await
+    }
+
+    /// Also where what the run did was undone.
+    pub async fn retry_undone(&self, job: JobId, run: RunId) -> CallOutcome<()> {
+        let line = self.about_run(Verb::Retry, job, run);
+        self.of_run(&line, |client| async move { client.run_retry(run, again(true)).await }).await
     }
 
     pub async fn redrive(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Redrive, job, run);
-        self.of_run(&line, |client| async move { client.dlq_redrive(run, again()).await }).await
+        self.of_run(&line, |client| async move { client.dlq_redrive(run, again(false)).await }).await
     }
 
     pub async fn discard(&self, job: JobId, run: RunId) -> CallOutcome<()> {

@@ -1,5 +1,7 @@
 //! Messages between jobs: what a run sends when it ends, and the run that a message makes.
 
+#[cfg(feature = "faults")]
+use super::mutations;
 use super::{super::effect::Reply, Draft, doubtful::doubt, lane, queue_full};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
@@ -29,6 +31,10 @@ pub(super) fn of_end(draft: &Draft<'_>, record: &mut RunRecord) -> Vec<MessageDr
     let mut sends = hooks(draft, record);
     // Also by one that is dropped: a person may send it again.
     record.compensated |= sends.iter().any(|of| of.kind == MessageKind::Compensation);
+    #[cfg(feature = "faults")]
+    if faults::strikes(Mutation::ForgetEnd, draft.ctx.now_ms) {
+        return sends;
+    }
     if let Some((dag, node)) = record.dag {
         let wanted = wanted(record, MessageKind::End, node, To::Parent(RunId(dag)));
         sends.push(MessageDraft { body_bytes: body::end_bytes(record), ..wanted });
@@ -56,7 +62,10 @@ fn hooks(draft: &Draft<'_>, record: &RunRecord) -> Vec<MessageDraft> {
             ..wanted(record, kind, number, To::Job(hook.job.clone()))
         }
     };
-    due.into_iter().map(message).collect()
+    let sends: Vec<MessageDraft> = due.into_iter().map(message).collect();
+    #[cfg(feature = "faults")]
+    let sends = if faults::strikes(Mutation::DoubleHook, draft.ctx.now_ms) { mutations::twice(sends) } else { sends };
+    sends
 }
 
 /// Runs of a backfill start no hooks, unless that was asked for.

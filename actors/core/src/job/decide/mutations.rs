@@ -4,11 +4,13 @@ use super::{Draft, finish};
 use crate::{
     faults::{Mutation, strikes},
     job::effect::{Assign, Effect},
+    outbox::MessageDraft,
 };
 use campanile_schema::{
     event::{Event, LedgerEntry, Outcome, SkipReason},
     ids::{JobId, RunId, Token},
     job::ConcurrencyPolicy,
+    limits::HOOKS_OF_KIND,
     record::{AttemptState, RunRecord, RunState},
     rpc::executor::Ended,
 };
@@ -76,6 +78,13 @@ pub(super) fn trigger_again(draft: &mut Draft<'_>, made: &Event) {
             draft.enqueue(again);
         }
     }
+}
+
+/// Hooks, and each once more under a number of the same kind that none of them has.
+pub(super) fn twice(sends: Vec<MessageDraft>) -> Vec<MessageDraft> {
+    let again: Vec<MessageDraft> =
+        sends.iter().map(|send| MessageDraft { index: send.index + HOOKS_OF_KIND as u32, ..send.clone() }).collect();
+    sends.into_iter().chain(again).collect()
 }
 
 /// True: the attempt has succeeded without being sent.

@@ -14,6 +14,8 @@ use super::{
     doubtful::doubt,
     finish, lane, queue_full, stop,
 };
+#[cfg(feature = "faults")]
+use crate::faults::{self, Mutation};
 use crate::reject::Rejection;
 use campanile_schema::{
     error::ErrorCode,
@@ -35,6 +37,11 @@ pub(super) fn start(draft: &mut Draft<'_>, asked: &NodeAsked) -> Result<Reply, R
     }
     room(draft)?;
     let held = draft.job.holds_newcomer(asked.back);
+    #[cfg(feature = "faults")]
+    if asked.record.is_none() && !held && faults::strikes(Mutation::DoubleNode, draft.ctx.now_ms) {
+        let again = made(draft, asked, held);
+        draft.enqueue(again);
+    }
     let run = match &asked.record {
         Some(record) => again(draft, asked, record, held),
         None => made(draft, asked, held),
