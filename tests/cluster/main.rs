@@ -23,8 +23,9 @@ mod program;
 mod readiness;
 mod releases;
 mod roads;
+#[path = "../stories/mod.rs"]
+mod stories;
 mod story_01;
-mod story_01_cql;
 #[path = "../support/mod.rs"]
 mod support;
 mod test_cluster;

@@ -24,11 +24,12 @@ impl Drop for Process {
     }
 }
 
-/// Apache Cassandra of this test's own, and its address. It ends when its stdin does.
+/// Apache Cassandra of this test's own, and its address. It ends when its stdin does, and then removes the directory.
 pub fn cassandra(dir: &Path) -> (Process, String) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/cassandra/cassandra.sh");
     let child = Command::new(script)
         .args(["run".as_ref(), dir.as_os_str(), "1".as_ref()])
+        .env("REMOVE", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();

@@ -26,6 +26,7 @@ mod golden_forms;
 mod graph;
 mod hooks;
 mod hot;
+mod leap_second;
 mod ledger;
 mod outbox;
 mod outbox_model;

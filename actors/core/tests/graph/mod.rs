@@ -3,6 +3,7 @@
 mod compile;
 mod draw;
 mod model;
+mod order;
 mod rules;
 mod stories;
 mod stories_people;
