@@ -11,6 +11,7 @@ mod story_03;
 mod story_04;
 mod story_05;
 mod story_06;
+mod story_07;
 mod story_08;
 mod story_09;
 mod story_11;
@@ -59,6 +60,7 @@ stories! {
     4 story_04::story_04_a_backfill_during_a_peak_does_not_slow_live_runs shared,
     5 story_05::story_05_a_tenant_is_paused_and_resumed shared,
     6 story_06::story_06_executors_die_and_their_runs_move_and_a_late_result_is_refused shared,
+    7 story_07::story_07_a_slow_database_is_not_flattened_by_retries shared,
     8 story_08::story_08_a_wrong_cron_is_contained_by_the_quota_and_other_tenants_go_on shared,
     9 story_09::story_09_a_cyclic_dag_is_refused_by_name_and_nothing_was_changed shared,
     11 story_11::story_11_fire_once_now_after_an_outage_saves_the_daily_report alone,
