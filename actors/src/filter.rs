@@ -1,6 +1,7 @@
 //! Which jobs a list shows: status, tenant, part of the name, label selector.
 
 use campanile_schema::{
+    channel::is_hidden,
     job::{JobSpec, JobStatus, JobView},
     view::JobFilter,
 };
@@ -55,7 +56,8 @@ impl JobMatcher {
     }
 
     pub fn matches(&self, job: &JobView) -> bool {
-        self.tenant.as_ref().is_none_or(|t| *t == job.spec.tenant_id)
+        !is_hidden(&job.spec.name)
+            && self.tenant.as_ref().is_none_or(|t| *t == job.spec.tenant_id)
             && self.status.is_none_or(|s| s == job.status)
             && self.text.as_ref().is_none_or(|text| has_text(&job.spec, text))
             && self.labels(&job.spec.labels)

@@ -93,7 +93,8 @@ fn changing_calls() -> Vec<(&'static str, ShardCall)> {
     let once = CreateKey { key: Digest([7; 16]), print: Digest([200; 16]) };
     let scope = PauseScope::Tenant(name());
     let resume = || Command::Resume;
-    let trigger = Command::Trigger { key: Some("manual_1".to_owned()), params: None, reason: None, by: None };
+    let trigger =
+        Command::Trigger { key: Some("manual_1".to_owned()), params: None, reason: None, by: None, sealed: None };
     let request = Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
     let report = TenantReport { tenant: name(), counts: counts(), request: Some(request) };
     let pause = Pause { scope: PauseScope::System, paused: true, version: 2 };

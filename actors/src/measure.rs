@@ -133,6 +133,11 @@ pub fn table() -> Vec<Metric> {
     counter!("campanile_degradations_total", "Times that the node entered a level of degradation", by "level");
     gauge!("campanile_backfills_open", "Backfills and replays that have not ended, paused ones included");
     counter!("campanile_backfill_runs_total", "Runs that backfills and replays made");
+    counter!(
+        "campanile_deadlines_missed_total",
+        "Runs that did not end by their deadline, and instants that made no run, once each"
+    );
+    counter!("campanile_suspicious_runs_total", "Runs that succeeded in less than the minDurationSec of their job");
     counter!("campanile_backfills_ended_total", "Backfills and replays that have ended", by "state");
     gauge!("campanile_outbox_given_up", "Messages between jobs that were given up and not sent again or put away");
     counter!("campanile_snapshots_total", "Snapshots published");

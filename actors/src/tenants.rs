@@ -3,6 +3,7 @@
 
 use crate::{lending::Counts, measure::shares::Levels};
 use campanile_schema::{
+    channel::{is_hidden, is_of_channels},
     ids::{ShardId, shard_of_slot, slot_of},
     limits,
     stored::{TenantRecord, target_of},
@@ -90,6 +91,13 @@ impl TenantGauges {
         self.gauges.write().entry_ref(tenant).or_default().clone()
     }
 
+    /// Jobs of this name have come or gone. What only nodes make is no job of a tenant's.
+    pub fn count_jobs(&self, tenant: &str, name: &str, by: i64) {
+        if !is_hidden(name) {
+            self.gauge(tenant).jobs.fetch_add(by, Ordering::Relaxed);
+        }
+    }
+
     /// Those of a tenant that was seen before.
     pub fn known(&self, tenant: &str) -> Option<Arc<TenantGauge>> {
         self.gauges.read().get(tenant).cloned()
@@ -110,7 +118,7 @@ impl TenantGauges {
     /// What this node has of each tenant, and the tenants' limits, for the metrics.
     pub fn levels(&self) -> Vec<(Text, u64, Levels)> {
         let gauges = self.gauges.read();
-        let tenants = gauges.iter().filter(|(name, _)| target_of(name).is_none());
+        let tenants = gauges.iter().filter(|(name, _)| target_of(name).is_none() && !is_of_channels(name));
         let levels = tenants.map(|(name, gauge)| {
             let count = |n: &AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
             // 0 = there is no limit.
@@ -129,9 +137,9 @@ impl TenantGauges {
         levels.collect()
     }
 
-    /// Names of tenants, and keys of targets.
+    /// Names of tenants, and keys of targets. What channels have is no tenant's.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.gauges.read().keys().cloned().collect();
+        let mut names: Vec<String> = self.gauges.read().keys().filter(|name| !is_of_channels(name)).cloned().collect();
         names.sort_unstable();
         names
     }

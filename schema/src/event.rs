@@ -5,56 +5,30 @@
 //! meaning of an event never changes: a new meaning is a new variant and a higher format.
 
 mod ledger;
+mod reasons;
 
+pub(crate) use ledger::opt_reason;
 pub use ledger::{Interval, LedgerEntry};
+pub use reasons::{Outcome, SkipReason, StopReason};
 
 use crate::{
     graph::change::GraphChange,
     ids::{BackfillId, Digest, ExecutorSession, JobId, RunId, Token},
-    job::upper_enum,
     loan::LoanEvent,
     payload::Payload,
     record::{AttemptState, FailedHook, RunRecord, Source, code},
     stored::{
-        StoredJob, TenantRecord,
+        Sealed, StoredJob, TenantRecord,
         audit::{AuditRecord, CallOrigin},
         backfill::BackfillChange,
         bulk::{BulkChange, BulkMark},
+        deadline::DeadlineChange,
         outbox::OutboxEvent,
     },
     text::Text,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-upper_enum!(/// Outcome of due instants in the fire ledger.
-    Outcome { Fired = "FIRED" = 0,
-        /// More than 1 s after the instant.
-        FiredLate = "FIRED_LATE" = 1,
-        /// Carried by the run named in the entry.
-        Coalesced = "COALESCED" = 2, Skipped = "SKIPPED" = 3, Missed = "MISSED" = 4, DstSkipped = "DST_SKIPPED" = 5 } default Fired);
-
-upper_enum!(/// Why instants were skipped or missed.
-    SkipReason { Paused = "PAUSED" = 0, TenantPaused = "TENANT_PAUSED" = 1, SystemPaused = "SYSTEM_PAUSED" = 2,
-        /// FORBID and a run was active.
-        RunActive = "RUN_ACTIVE" = 3,
-        /// QUEUE_ONE and one was waiting already.
-        OneQueued = "ONE_QUEUED" = 4, QueueFull = "QUEUE_FULL" = 5,
-        /// Older than the misfire threshold under SKIP.
-        Misfire = "MISFIRE" = 6,
-        /// Beyond `maxCatchUp`.
-        CatchUpCap = "CATCH_UP_CAP" = 7,
-        Quarantined = "QUARANTINED" = 8, Window = "WINDOW" = 9,
-        /// Due when the job was deleted.
-        Deleted = "DELETED" = 10,
-        /// Still waiting to be caught up when the schedule was edited.
-        Edited = "EDITED" = 11,
-        /// Between a backup and its restore: where the backup was made they may have fired.
-        Restored = "RESTORED" = 12 } default Paused);
-
-upper_enum!(/// Why a running attempt was told to stop.
-    StopReason { Cancel = "CANCEL" = 0, Timeout = "TIMEOUT" = 1, Replace = "REPLACE" = 2 } default Cancel);
 
 /// How an ended attempt goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -238,6 +212,9 @@ pub enum Event {
         /// Runs of hooks that it may lead to; None: as many as any that nothing led to. Format 2.
         #[serde(rename = "hb", default, skip_serializing_if = "Option::is_none")]
         budget: Option<u32>,
+        /// Of the run of a channel: its own secret params. Of any other: who is told of its end. Format 2.
+        #[serde(rename = "sp", default, skip_serializing_if = "Option::is_none")]
+        sealed: Option<Arc<Sealed>>,
     },
     /// PENDING -> QUEUED.
     #[serde(rename = "rr")]
@@ -446,6 +423,16 @@ pub enum Event {
         #[serde(rename = "c")]
         change: BulkChange,
     },
+    /// A deadline of the job began to count, was missed, or does not count any more. Format 2.
+    #[serde(rename = "dl")]
+    DeadlineChanged {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "c")]
+        change: DeadlineChange,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
     /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
     #[serde(rename = "au")]
     Audited {
@@ -493,7 +480,8 @@ impl Event {
             | Self::DeadLetterDiscarded { job, .. }
             | Self::HookFailed { job, .. }
             | Self::GraphChanged { job, .. }
-            | Self::BackfillChanged { job, .. } => Some(*job),
+            | Self::BackfillChanged { job, .. }
+            | Self::DeadlineChanged { job, .. } => Some(*job),
         }
     }
 }

@@ -6,7 +6,10 @@
 pub mod change;
 pub mod state;
 
-use crate::{ids::JobId, job::Trigger, payload::Payload, record::code, text::Text};
+use crate::{
+    deadline::Deadline, ids::JobId, job::Trigger, payload::Payload, record::code, stored::deadline::StoredDeadline,
+    text::Text,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use state::NodeRule;
@@ -49,6 +52,9 @@ pub struct NodeSpec {
     /// Seconds per attempt; the job's own when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_sec: Option<u64>,
+    /// Until when the run of the node has to end; the job's own when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
 }
 
 /// `from` ends before `to` starts.
@@ -101,7 +107,7 @@ impl NodeSpec {
     /// A node with every default.
     pub fn new(id: &str, job: &str) -> Self {
         let (id, job) = (id.to_owned(), job.to_owned());
-        Self { id, job, params: Payload::default(), rule: NodeRule::default(), timeout_sec: None }
+        Self { id, job, params: Payload::default(), rule: NodeRule::default(), timeout_sec: None, deadline: None }
     }
 }
 
@@ -156,6 +162,8 @@ pub struct StoredNode {
     pub rule: NodeRule,
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub timeout_sec: Option<u64>,
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<StoredDeadline>,
 }
 
 /// A stored edge: places of nodes in the list.
@@ -189,6 +197,7 @@ impl From<&GraphSpec> for StoredGraph {
             params: node.params.clone(),
             rule: node.rule,
             timeout_sec: node.timeout_sec,
+            deadline: node.deadline.as_ref().and_then(|deadline| deadline.stored().ok()),
         };
         let edge = |edge: &EdgeSpec| StoredEdge {
             from: place(&edge.from),
@@ -214,6 +223,7 @@ impl StoredGraph {
             params: node.params.clone(),
             rule: node.rule,
             timeout_sec: node.timeout_sec,
+            deadline: node.deadline.as_ref().map(Deadline::from),
         };
         let id = |place: u32| self.nodes.get(place as usize).map(|node| node.id.to_string());
         let edge = |edge: &StoredEdge| {

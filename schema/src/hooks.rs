@@ -16,10 +16,12 @@ pub enum HookKind {
     Timeout = 2,
     /// It is a dead letter. Beside [`Self::Failure`].
     DeadLetter = 3,
+    /// It has not ended when its deadline passed, or has never begun.
+    Deadline = 4,
 }
 
 impl HookKind {
-    pub const ALL: [Self; 4] = [Self::Failure, Self::Success, Self::Timeout, Self::DeadLetter];
+    pub const ALL: [Self; 5] = [Self::Failure, Self::Success, Self::Timeout, Self::DeadLetter, Self::Deadline];
 
     /// Its field of [`Hooks`].
     pub fn field(self) -> &'static str {
@@ -28,6 +30,7 @@ impl HookKind {
             Self::Success => "onSuccess",
             Self::Timeout => "onTimeout",
             Self::DeadLetter => "onDeadLetter",
+            Self::Deadline => "onDeadline",
         }
     }
 
@@ -58,6 +61,9 @@ pub struct Hooks {
     /// When a run becomes a dead letter; besides those of `onFailure`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_dead_letter: Vec<Hook>,
+    /// When a run misses the job's `deadline`: it has not ended, or never began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_deadline: Vec<Hook>,
 }
 
 impl Hooks {
@@ -71,6 +77,7 @@ impl Hooks {
             HookKind::Success => &self.on_success,
             HookKind::Timeout => &self.on_timeout,
             HookKind::DeadLetter => &self.on_dead_letter,
+            HookKind::Deadline => &self.on_deadline,
         }
     }
 }
@@ -95,6 +102,14 @@ impl Hook {
     pub fn new(job: impl Into<String>) -> Self {
         Self { job: job.into(), params: Payload::default(), compensation: false }
     }
+}
+
+/// The number of a callback, which is no hook of the job: who triggered the run has asked for it.
+pub const CALLBACK: u32 = 5 << 8;
+
+/// How people call the hook of a number.
+pub fn name_of(number: u32) -> &'static str {
+    if number == CALLBACK { "callback" } else { HookKind::of(number).map_or("hook", HookKind::field) }
 }
 
 #[cfg(test)]

@@ -3,9 +3,13 @@
 //! Source of the shape: the API design. Unknown fields are refused by name.
 
 mod needs;
+mod retry;
 mod trigger_words;
 
-pub use crate::hooks::{Hook, Hooks};
+pub use crate::{
+    deadline::{Deadline, DeadlineOf},
+    hooks::{Hook, Hooks},
+};
 use crate::{
     graph::GraphSpec,
     ids::JobId,
@@ -14,6 +18,7 @@ use crate::{
 };
 use jiff::civil;
 pub use needs::{CommandLimits, Resources};
+pub use retry::RetryPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -142,12 +147,18 @@ pub struct JobSpec {
     /// The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Until when a run has to end. It goes on all the same; hooks of `onDeadline` are started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// An attempt that succeeds in less seconds is marked as suspicious.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_duration_sec: Option<u64>,
 }
 
 crate::redacted_debug!(JobSpec {
     name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, max_runtime_sec, idempotent, on_lost_contact,
     dead_letter, executor_selector, action, params, labels, priority, resources, hooks, display_name, description, owner,
-    annotations, target,
+    annotations, target, deadline, min_duration_sec,
 } hides { secret_params });
 
 fn default_tenant() -> String {
@@ -338,33 +349,6 @@ fn default_max_catch_up() -> u32 {
     1000
 }
 
-/// `maxAttempts` counts the first try. Delay before try n+1: `base` (fixed) or `base x 2^(n-1)`, at most `max`, times 1 ± jitter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct RetryPolicy {
-    pub max_attempts: u32,
-    pub backoff: Backoff,
-    pub base_delay_sec: f64,
-    pub max_delay_sec: f64,
-    /// Fraction 0..=1.
-    pub jitter: f64,
-    /// No attempt begins later than so long after the first one of its generation. Seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_elapsed_sec: Option<u64>,
-}
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            max_attempts: 3,
-            backoff: Backoff::Exponential,
-            base_delay_sec: 10.0,
-            max_delay_sec: 3600.0,
-            jitter: 0.2,
-            max_elapsed_sec: None,
-        }
-    }
-}
-
 /// What an attempt does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase", deny_unknown_fields)]
@@ -411,6 +395,15 @@ pub enum Action {
         #[serde(default)]
         max_redirects: u8,
     },
+    /// Tells somebody: a POST with the params of the run as JSON, signed with the secret param `secret` if there is one. The node itself
+    /// sends it, beside the pauses and the quotas of the tenant.
+    #[serde(alias = "webhook", alias = "Webhook")]
+    Webhook {
+        url: String,
+        /// From the connection to the end of the answer; seconds.
+        #[serde(default = "default_webhook_timeout")]
+        timeout_sec: u32,
+    },
     /// Runs other jobs of the tenant in the order that the edges say. It has no attempt and needs no executor.
     #[serde(alias = "dag", alias = "Dag")]
     Dag(GraphSpec),
@@ -424,6 +417,9 @@ fn default_output_cap() -> u32 {
 }
 fn default_expect_status() -> (u16, u16) {
     (200, 299)
+}
+fn default_webhook_timeout() -> u32 {
+    15
 }
 fn default_http_timeout() -> u32 {
     30
@@ -456,6 +452,8 @@ impl JobSpec {
             owner: None,
             annotations: BTreeMap::new(),
             target: None,
+            deadline: None,
+            min_duration_sec: None,
         }
     }
 

@@ -9,7 +9,9 @@
 
 pub mod apply;
 pub mod audit;
+pub mod channel;
 pub mod cluster;
+pub mod deadline;
 pub mod error;
 pub mod event;
 mod executor_view;

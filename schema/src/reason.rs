@@ -29,6 +29,10 @@ codes! {
         WaitedToStart = "WAITED_TO_START",
         /// Attempts before the last one failed.
         Retried = "RETRIED",
+        /// It did not end by its deadline.
+        DeadlineMissed = "DEADLINE_MISSED",
+        /// It succeeded in less than its job takes at least.
+        TooShort = "TOO_SHORT",
         Ended = "ENDED",
         /// The job of a hook of the run refused to be started.
         HookRefused = "HOOK_REFUSED",

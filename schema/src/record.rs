@@ -5,7 +5,7 @@ use crate::{
     job::upper_enum,
     limits::FAILED_HOOKS_KEPT,
     payload::Payload,
-    stored::{audit::CallOrigin, graph::GraphRecord},
+    stored::{Sealed, audit::CallOrigin, deadline::RunTiming, graph::GraphRecord},
     text::Text,
     trace::TraceContext,
 };
@@ -161,6 +161,12 @@ pub struct RunRecord {
     /// Its own, instead of its job's: a person changed it while the run waited. Format 2.
     #[serde(rename = "pr", default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u16>,
+    /// It missed a deadline, or was suspiciously short. Format 2.
+    #[serde(rename = "tm", default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Box<RunTiming>>,
+    /// Of the run of a channel: its own secret params. Of any other: who is told of its end. Format 2.
+    #[serde(rename = "sp", default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Arc<Sealed>>,
 }
 
 upper_enum!(/// Why the job of a hook was not started.
@@ -329,6 +335,8 @@ mod tests {
             budget: None,
             compensated: false,
             priority: None,
+            timing: None,
+            sealed: None,
         }
     }
 

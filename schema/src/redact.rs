@@ -22,6 +22,15 @@ impl Secret for BTreeMap<String, String> {
     }
 }
 
+impl<T: Secret> Secret for Option<T> {
+    fn redacted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Some(secret) => secret.redacted(f),
+            None => f.write_str("None"),
+        }
+    }
+}
+
 /// Shows what may be shown.
 pub struct Redacted<'a, T>(pub &'a T);
 

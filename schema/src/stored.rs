@@ -1,10 +1,12 @@
 //! Stored forms of definitions: short names, defaults left out, so that three million of them stay small.
 
+mod action;
 pub mod archive;
 pub mod audit;
 pub mod backfill;
 pub mod bulk;
 pub mod clock;
+pub mod deadline;
 pub mod directory;
 pub mod graph;
 pub mod hooks;
@@ -15,15 +17,19 @@ pub mod rows;
 pub mod snapshot;
 mod targets;
 
+pub use action::StoredAction;
 pub use hooks::{OtherHooks, StoredHook};
 pub use limits::StoredLimits;
 pub use targets::{TargetTerms, target_key, target_of};
 
+use deadline::{StoredDeadline, StoredTiming};
+
 use crate::{
+    deadline::Deadline,
     graph::StoredGraph,
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy, OnLostContact, Overlap,
-        Resources, RetryPolicy, Trigger,
+        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact, Overlap, Resources,
+        RetryPolicy, Trigger,
     },
     payload::Payload,
     record::code,
@@ -31,7 +37,7 @@ use crate::{
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 /// Secret params sealed with a key of the node's key file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -203,82 +209,9 @@ pub struct StoredJob {
     /// The named downstream that bodies call. Event format 2.
     #[serde(rename = "tg", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Text>,
-}
-
-/// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum StoredAction {
-    #[serde(rename = "h")]
-    Handler {
-        #[serde(rename = "n")]
-        name: Text,
-    },
-    #[serde(rename = "c")]
-    Command {
-        #[serde(rename = "c")]
-        command: Vec<String>,
-        #[serde(rename = "e", default, skip_serializing_if = "BTreeMap::is_empty")]
-        env: BTreeMap<String, String>,
-        #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
-        cwd: Option<String>,
-        #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
-        stdin: Option<String>,
-        #[serde(rename = "o")]
-        output_cap_kb: u32,
-        #[serde(rename = "l", default, skip_serializing_if = "is_default")]
-        limits: StoredLimits,
-        #[serde(rename = "n", default, skip_serializing_if = "is_default")]
-        nice: u8,
-    },
-    #[serde(rename = "u")]
-    Http {
-        #[serde(rename = "m", with = "code")]
-        method: HttpMethod,
-        #[serde(rename = "u")]
-        url: String,
-        #[serde(rename = "h", default, skip_serializing_if = "BTreeMap::is_empty")]
-        headers: BTreeMap<String, String>,
-        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
-        body: Option<Payload>,
-        #[serde(rename = "e")]
-        expect_status: (u16, u16),
-        #[serde(rename = "t")]
-        timeout_sec: u32,
-        #[serde(rename = "r", default, skip_serializing_if = "is_default")]
-        max_redirects: u8,
-    },
-    /// Event format 2.
-    #[serde(rename = "g")]
-    Dag(Arc<StoredGraph>),
-}
-
-impl From<Action> for StoredAction {
-    fn from(action: Action) -> Self {
-        match action {
-            Action::Handler { name } => Self::Handler { name: name.into() },
-            Action::Command { command, env, cwd, stdin, output_cap_kb, limits, nice } => {
-                Self::Command { command, env, cwd, stdin, output_cap_kb, limits: limits.into(), nice }
-            }
-            Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
-                Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
-            }
-            Action::Dag(spec) => Self::Dag(Arc::new(StoredGraph::from(&spec))),
-        }
-    }
-}
-impl From<StoredAction> for Action {
-    fn from(action: StoredAction) -> Self {
-        match action {
-            StoredAction::Handler { name } => Self::Handler { name: name.into() },
-            StoredAction::Command { command, env, cwd, stdin, output_cap_kb, limits, nice } => {
-                Self::Command { command, env, cwd, stdin, output_cap_kb, limits: limits.into(), nice }
-            }
-            StoredAction::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
-                Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
-            }
-            StoredAction::Dag(graph) => Self::Dag(graph.to_spec()),
-        }
-    }
+    /// Most jobs have none, and pay for none. Event format 2.
+    #[serde(rename = "tm", default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Box<StoredTiming>>,
 }
 
 fn is_default<T: Default + PartialEq>(v: &T) -> bool {
@@ -304,6 +237,13 @@ stored_default!(default_max_delay, is_default_max_delay, u64, 3_600_000);
 stored_default!(default_jitter, is_default_jitter, u32, 200);
 stored_default!(default_timeout, is_default_timeout, u64, 3600);
 stored_default!(default_priority, is_default_priority, u16, 100);
+
+/// Checked before.
+fn timing(spec: &JobSpec) -> Option<Box<StoredTiming>> {
+    let deadline = spec.deadline.as_ref().and_then(|deadline| deadline.stored().ok());
+    let timing = StoredTiming { deadline, min_duration_sec: spec.min_duration_sec };
+    (timing != StoredTiming::default()).then(|| Box::new(timing))
+}
 
 fn ts(ms: Option<i64>) -> Option<Timestamp> {
     ms.map(Timestamp)
@@ -376,6 +316,7 @@ impl StoredJob {
             max_elapsed_sec: retry.max_elapsed_sec,
             max_runtime_sec: spec.max_runtime_sec,
             target: given(&spec.target),
+            timing: timing(spec),
         }
     }
 
@@ -469,6 +410,31 @@ impl StoredJob {
             owner: self.owner.as_ref().map(ToString::to_string),
             annotations: self.annotations.to_map(),
             target: self.target.as_ref().map(ToString::to_string),
+            deadline: self.deadline().map(Deadline::from),
+            min_duration_sec: self.min_duration_sec(),
+        }
+    }
+
+    pub fn deadline(&self) -> Option<&StoredDeadline> {
+        self.timing.as_deref()?.deadline.as_ref()
+    }
+
+    /// An attempt that succeeds in less is suspicious.
+    pub fn min_duration_sec(&self) -> Option<u64> {
+        self.timing.as_deref()?.min_duration_sec
+    }
+
+    /// It tells somebody: nodes run it in a pool of their own.
+    pub fn is_channel(&self) -> bool {
+        match &self.action {
+            Some(StoredAction::Webhook { .. }) => true,
+            Some(
+                StoredAction::Handler { .. }
+                | StoredAction::Command { .. }
+                | StoredAction::Http { .. }
+                | StoredAction::Dag(_),
+            )
+            | None => false,
         }
     }
 
@@ -476,9 +442,13 @@ impl StoredJob {
     pub fn graph(&self) -> Option<&Arc<StoredGraph>> {
         match &self.action {
             Some(StoredAction::Dag(graph)) => Some(graph),
-            Some(StoredAction::Handler { .. } | StoredAction::Command { .. } | StoredAction::Http { .. }) | None => {
-                None
-            }
+            Some(
+                StoredAction::Handler { .. }
+                | StoredAction::Command { .. }
+                | StoredAction::Http { .. }
+                | StoredAction::Webhook { .. },
+            )
+            | None => None,
         }
     }
 

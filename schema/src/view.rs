@@ -1,6 +1,7 @@
 //! Bodies of HTTP and RPC calls: what callers send and read besides [`crate::job::JobSpec`]. One meaning in both; camelCase;
 //! what callers send refuses unknown fields by name.
 
+mod attempt;
 pub mod backfill;
 pub mod bulk;
 pub mod dag;
@@ -17,17 +18,18 @@ pub mod versions;
 
 use crate::{
     audit::TriggeredBy,
-    event::StopReason,
+    channel::Callback,
     ids::{BackfillId, JobId, RunId},
     job::{JobStatus, upper_enum},
     payload::Payload,
-    record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
+    record::{RunRecord, RunState, Source},
     time::Timestamp,
 };
 pub use crate::{
     executor_view::{ExecutorAtNode, ExecutorState, ExecutorView},
     replace::ReplaceBody,
 };
+pub use attempt::{AttemptView, StoppingView, SuspiciousView};
 pub use degradation::DegradationLevel;
 use degradation::is_normal;
 pub use ledger::{LedgerEntryView, LedgerView};
@@ -56,6 +58,8 @@ TriggerBody {
     /// An object whose values are laid over the job's params by their names.
     #[serde(default)] params: Option<Payload>,
     #[serde(default)] reason: Option<String>,
+    /// Who is told when the run has ended, by a signed webhook.
+    #[serde(default, skip_serializing_if = "Option::is_none")] callback: Option<Callback>,
 });
 body!(/// Body of calls that only take a reason (pause, resume, cancel, discard).
     ReasonBody { #[serde(default)] reason: Option<String> });
@@ -166,6 +170,15 @@ pub struct RunView {
     pub generation: u32,
     pub attempt_count: u32,
     pub next_retry_at: Option<Timestamp>,
+    /// Until when it has to end. Absent: it has no deadline, has missed it, or has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
+    /// The deadline that it missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_missed: Option<Timestamp>,
+    /// It succeeded in less than its job takes at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspicious: Option<SuspiciousView>,
     pub executor_id: Option<String>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
@@ -220,61 +233,12 @@ pub struct RunView {
     pub priority: Option<u16>,
 }
 
-/// Since when and why a body is being stopped.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StoppingView {
-    pub reason: StopReason,
-    /// Absent: a node of an older release told it to stop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-}
-
 impl RunView {
     /// The state for people: STOPPING while a body that was told to stop has not ended.
     pub fn label(&self) -> &'static str {
         match (self.state, &self.stopping) {
             (RunState::Running, Some(_)) => "STOPPING",
             (state, _) => state.as_str(),
-        }
-    }
-}
-
-/// An attempt as read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AttemptView {
-    pub attempt: u32,
-    pub generation: u32,
-    pub token: u64,
-    pub state: AttemptState,
-    pub executor_id: String,
-    pub started_at: Timestamp,
-    pub ended_at: Option<Timestamp>,
-    pub error_code: Option<String>,
-    pub error_message: Option<String>,
-    pub cpu_ms: Option<u64>,
-    pub max_rss_kb: Option<u64>,
-    /// Its executor said that no further attempt would succeed: the run ended with attempts left.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub permanent: bool,
-}
-
-impl From<&AttemptRecord> for AttemptView {
-    fn from(a: &AttemptRecord) -> Self {
-        Self {
-            attempt: a.attempt,
-            generation: a.generation,
-            token: a.token.0,
-            state: a.state,
-            executor_id: a.executor.to_string(),
-            started_at: Timestamp(a.started_ms),
-            ended_at: a.ended_ms.map(Timestamp),
-            error_code: a.error_code.clone(),
-            error_message: a.error_message.clone(),
-            cpu_ms: a.cpu_ms,
-            max_rss_kb: a.max_rss_kb,
-            permanent: a.permanent,
         }
     }
 }
@@ -292,6 +256,9 @@ impl From<&RunRecord> for RunView {
             generation: r.generation,
             attempt_count: r.attempts.last().map_or(0, |a| a.attempt),
             next_retry_at: None,
+            deadline_at: None,
+            deadline_missed: r.timing.as_ref().and_then(|timing| timing.missed_ms).map(Timestamp),
+            suspicious: SuspiciousView::of(r),
             executor_id: r.attempts.last().map(|a| a.executor.to_string()),
             created_at: Timestamp(r.created_ms),
             started_at: r.started_ms.map(Timestamp),

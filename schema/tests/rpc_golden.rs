@@ -156,6 +156,9 @@ fn run() -> RunView {
         generation: 1,
         attempt_count: 1,
         next_retry_at: None,
+        deadline_at: None,
+        deadline_missed: None,
+        suspicious: None,
         executor_id: Some("billing-1".to_owned()),
         created_at: Timestamp(1_771_900_000_000),
         started_at: Some(Timestamp(1_771_900_000_012)),
@@ -281,6 +284,7 @@ fn of_callers(golden: &mut Golden) {
         manual_run_id: Some("manual_1".to_owned()),
         params: Some(Payload(r#"{"customer":21}"#.to_owned())),
         reason: Some("test".to_owned()),
+        callback: None,
     };
     golden.request("job_trigger_request", 5, JobTrigger::NAME, &JobCall::new(JobId(8_193), body));
     golden.answer("run_answer", 5, &run());

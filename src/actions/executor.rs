@@ -8,6 +8,7 @@ use crate::{
 use campanile_client::{BodyEnded, Context, Executor, ExecutorBuilder, JobError, Report};
 use campanile_ports::spans::{Span, SpanKind, Tracer, of_run};
 use campanile_schema::{
+    channel::CHANNEL_POOL,
     job::CommandLimits,
     limits::{self, COMMAND_DRAIN_MS},
     payload::Payload,
@@ -31,6 +32,14 @@ pub fn builder(address: &str, token: &str, pool: &str, slots: u32, outbound: Out
             let outbound = outbound.clone();
             Box::pin(async move { http_action::run(&outbound, context).await })
         })
+}
+
+/// The executor of a node for channels, which leave by `outbound`.
+pub fn channels(address: &str, token: &str, slots: u32, outbound: Outbound) -> ExecutorBuilder {
+    Executor::builder(address, token).pool(CHANNEL_POOL).slots(slots).http_runner(move |context| {
+        let outbound = outbound.clone();
+        Box::pin(async move { http_action::run(&outbound, context).await })
+    })
 }
 
 /// Records spans of bodies.

@@ -7,11 +7,11 @@ use super::{
     demo,
     executor::HttpFlags,
     failure::Failure,
-    fires, logging, output, private,
+    fires, logging, output,
+    own_executors::{Channels, drained, over_own_tls},
+    private,
     remote::{DevFile, default_dev_dir},
-    server::{
-        EXECUTOR_GRACE, environment, keep_metrics, on_threads, over_own_tls, parent_gone, record_metrics, told_to_stop,
-    },
+    server::{environment, keep_metrics, on_threads, parent_gone, record_metrics, told_to_stop},
     traces,
 };
 use crate::{
@@ -107,25 +107,20 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let mut store = config.store();
     store.dir = dir.join("node");
     let executor_token = new_token().map_err(Failure::here)?;
+    let channels = Channels::configured(&config.channels, &args.outbound.allow)?;
     let tracer = traces::tracer(&config.traces, "node", DEV)?;
+    let executor =
+        Caller { name: "dev-executor".to_owned(), role: Role::Executor, tenant: None, pools: vec![POOL.to_owned()] };
+    let known = [(&*token, developer()), (&*executor_token, executor)];
+    let authenticator =
+        Authenticator::fixed(known.into_iter().chain(channels.iter().map(Channels::credential)).collect());
     let options = NodeOptions {
         name: DEV.to_owned(),
         store: store.into(),
         http: args.http,
         rpc: args.rpc,
         tls: tls.clone(),
-        authenticator: Authenticator::fixed(vec![
-            (&token, developer()),
-            (
-                &executor_token,
-                Caller {
-                    name: "dev-executor".to_owned(),
-                    role: Role::Executor,
-                    tenant: None,
-                    pools: vec![POOL.to_owned()],
-                },
-            ),
-        ]),
+        authenticator,
         secrets: Arc::new(secrets),
         open_to_loopback: Some(developer()),
         open_metrics: true,
@@ -147,10 +142,9 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         output::text(&format!("http={}\nrpc={}\ntoken={}\n", node.http_addr(), node.rpc_addr(), file.token));
         let own =
             if args.no_executor { None } else { Some(own_executor(&node, &executor_token, outbound, &tls, &tracer)?) };
+        let channels = channels.map(|channels| channels.start(&node, DEV, &tls, &tracer)).transpose()?;
         let served = serve(&node, &file, &args).await;
-        if let Some(own) = own {
-            own.drain(EXECUTOR_GRACE).await;
-        }
+        drained([own, channels]).await;
         node.stop().await;
         traces::flush(tracer).await;
         DevFile::forget(&dir);

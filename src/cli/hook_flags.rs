@@ -16,6 +16,9 @@ pub(super) struct HookFlags {
     /// The same, when a run becomes a dead letter, besides --on-failure
     #[arg(long, value_name = "JOB")]
     on_dead_letter: Vec<String>,
+    /// The same, when a run misses the deadline of the job
+    #[arg(long, value_name = "JOB")]
+    on_deadline: Vec<String>,
     /// A job that undoes what a run did that fails for good: started once for a run
     #[arg(long, value_name = "JOB")]
     compensation: Vec<String>,
@@ -32,6 +35,7 @@ impl HookFlags {
             ("onSuccess", plain(self.on_success)),
             ("onTimeout", plain(self.on_timeout)),
             ("onDeadLetter", plain(self.on_dead_letter)),
+            ("onDeadline", plain(self.on_deadline)),
         ];
         let given = all.into_iter().filter(|(_, hooks)| !hooks.is_empty());
         let hooks: Map<String, Value> = given.map(|(name, hooks)| (name.to_owned(), hooks.into())).collect();

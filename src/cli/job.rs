@@ -114,6 +114,12 @@ pub(super) enum Command {
         /// A JSON object, merged over the job's params
         #[arg(long, value_name = "JSON")]
         params: Option<String>,
+        /// Address that is told by a POST when the run has ended
+        #[arg(long, value_name = "URL", conflicts_with = "dry_run")]
+        callback: Option<String>,
+        /// File with the secret that the callback is signed with
+        #[arg(long, value_name = "FILE", requires = "callback")]
+        callback_secret: Option<String>,
         #[command(flatten)]
         change: Change,
         /// Wait for its end; exit code 8 when that is not SUCCESS
@@ -263,13 +269,17 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             }
             Ok(())
         }
-        Command::Trigger { job, id, params, change, wait } => {
+        Command::Trigger { job, id, params, callback, callback_secret, change, wait } => {
             let params = params.as_deref().map(job_flags::params).transpose()?;
             let path = job.path(remote)?;
             if change.dry.dry_run {
                 return would_trigger(&remote.get(&path, &[])?);
             }
-            let body = json!({"manualRunId": id, "params": params, "reason": change.reason});
+            let mut body = json!({"manualRunId": id, "params": params, "reason": change.reason});
+            if let Some(url) = callback {
+                let secret = callback_secret.map(|file| job_flags::secret("--callback-secret", &file)).transpose()?;
+                body["callback"] = json!({"url": url, "secret": secret});
+            }
             let made = remote.post(&format!("{path}/trigger"), &body)?;
             match made["runId"].as_u64().filter(|_| wait) {
                 Some(run) => runs::wait(remote, format, run, None),

@@ -1,6 +1,6 @@
 //! A job from flags: the usual ones; a file says all the rest.
 
-use super::{failure::Failure, hook_flags::HookFlags};
+use super::{failure::Failure, hook_flags::HookFlags, timing_flags::TimingFlags};
 use campanile_core::action::unusable;
 use campanile_jobfiles::manifest::Seconds;
 use serde_json::{Map, Value, json};
@@ -57,6 +57,12 @@ pub(super) struct JobFlags {
     /// Longest time of the request [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = seconds, requires = "http")]
     http_timeout: Option<u64>,
+    /// A message to somebody: a POST to this address, which the node itself sends
+    #[arg(long, value_name = "URL", group = "action")]
+    webhook: Option<String>,
+    /// File with the secret that the webhook is signed with
+    #[arg(long, value_name = "FILE", requires = "webhook")]
+    webhook_secret: Option<String>,
     /// Redirects that are followed [default: 0]
     #[arg(long, value_name = "N", requires = "http")]
     max_redirects: Option<u8>,
@@ -106,6 +112,8 @@ pub(super) struct JobFlags {
     target: Option<String>,
     #[command(flatten)]
     hooks: HookFlags,
+    #[command(flatten)]
+    timing: TimingFlags,
     /// The name that people read, in any language
     #[arg(long, value_name = "TEXT")]
     display_name: Option<String>,
@@ -136,6 +144,7 @@ impl JobFlags {
         };
         set("trigger", Some(trigger));
         set("action", self.action()?);
+        set("secretParams", self.secret()?);
         set("params", self.params.as_deref().map(params).transpose()?);
         set("name", self.name.map(Value::from));
         set("tenantId", self.tenant.map(Value::from));
@@ -151,6 +160,8 @@ impl JobFlags {
         set("priority", self.priority.map(Value::from));
         set("target", self.target.map(Value::from));
         set("hooks", self.hooks.value());
+        set("minDurationSec", self.timing.min_duration());
+        set("deadline", self.timing.deadline());
         set("displayName", self.display_name.map(Value::from));
         set("description", self.description.map(Value::from));
         set("owner", self.owner.map(Value::from));
@@ -214,6 +225,12 @@ impl JobFlags {
         Ok(action)
     }
 
+    /// What a webhook is signed with.
+    fn secret(&self) -> Result<Option<Value>, Failure> {
+        let of = |file: &String| Ok(json!({"secret": secret("--webhook-secret", file)?}));
+        self.webhook_secret.as_ref().map(of).transpose()
+    }
+
     fn action(&self) -> Result<Option<Value>, Failure> {
         let command = match (&self.sh, self.command.as_slice()) {
             (Some(script), _) => vec!["/bin/sh".to_owned(), "-c".to_owned(), script.clone()],
@@ -226,6 +243,9 @@ impl JobFlags {
             if let Some([method, url]) = self.http.as_deref() {
                 return self.request(method, url).map(Some);
             }
+            if let Some(url) = &self.webhook {
+                return Ok(Some(json!({"kind": "WEBHOOK", "url": url})));
+            }
             return Ok(self.handler.as_ref().map(|name| json!({"kind": "HANDLER", "name": name})));
         }
         let mut action = json!({"kind": "COMMAND", "command": command, "env": object(self.env.clone())});
@@ -237,6 +257,12 @@ impl JobFlags {
         }
         Ok(Some(action))
     }
+}
+
+/// The text of a file that a flag names.
+pub(super) fn secret(flag: &str, file: &str) -> Result<String, Failure> {
+    let text = campanile_security::text::read(file.as_ref(), false);
+    Ok(text.map_err(|error| Failure::usage(format!("{flag} {file}: {error}")))?.trim().to_owned())
 }
 
 /// What is JSON goes as JSON, so that values are written into it as JSON needs; all else is text.

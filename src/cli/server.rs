@@ -1,6 +1,11 @@
 //! `campanile server`: a node by its configuration.
 
-use super::{failure::Failure, logging, output, private, traces};
+use super::{
+    failure::Failure,
+    logging, output,
+    own_executors::{Channels, drained, over_own_tls},
+    private, traces,
+};
 use crate::{
     config::{Config, LogFormat},
     node::{self, Node, NodeOptions, node_store::NodeStoreOptions},
@@ -8,11 +13,10 @@ use crate::{
 };
 use campanile_actions::{executor, executor::Traced, http_action::Outbound};
 use campanile_actors::measure;
-use campanile_client::{ExecutorBuilder, Tls};
 use campanile_security::{
     auth::{Authenticator, Caller, Role, new_token},
     secrets::KeyRing,
-    tls::{Ports, ServingCertificate},
+    tls::ServingCertificate,
 };
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::{
@@ -28,8 +32,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 /// How often the parent is looked for.
 const PARENT: Duration = Duration::from_millis(200);
-/// What runs in the node's own executor gets this long when the node stops.
-pub(super) const EXECUTOR_GRACE: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -102,6 +104,11 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             Some((token, config.executor.pool.clone(), slots))
         }
     };
+    let channels = Channels::configured(&config.channels, &[])?;
+    if let Some(channels) = &channels {
+        let (token, caller) = channels.credential();
+        authenticator = authenticator.and(token, caller);
+    }
     let grace = Duration::from_secs(config.executor.stop_grace_sec);
     let metrics = record_metrics()?;
     let tls = config.tls.ports().map_err(|why| Failure::usage(format!("[tls] {why}")))?;
@@ -159,25 +166,16 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
             }
         };
+        let channels = channels.map(|channels| channels.start(&node, &config.node.name, &tls, &tracer)).transpose()?;
         tokio::select! {
             () = stopped => {}
             () = parent_gone(with_parent) => {}
         }
-        if let Some(own) = own {
-            own.drain(EXECUTOR_GRACE).await;
-        }
+        drained([own, channels]).await;
         node.stop().await;
         traces::flush(tracer.clone()).await;
         Ok(())
     })
-}
-
-/// An executor of the node's own, by the node's own certificate where there is one.
-pub(super) fn over_own_tls(builder: ExecutorBuilder, tls: &Ports) -> Result<ExecutorBuilder, Failure> {
-    match &tls.rpc {
-        Some(certificate) => Ok(builder.tls(Tls::with_config(certificate.own_client().map_err(Failure::here)?))),
-        None => Ok(builder),
-    }
 }
 
 /// SIGHUP, which ends a program that does not ask for it.

@@ -16,7 +16,7 @@ use campanile_actions::http_action::Allowed;
 use campanile_actors::maintenance::Retention;
 use campanile_jobfiles::suggest::explained;
 use campanile_schema::{
-    limits::{EXECUTOR_SLOTS_MAX, LEASE_MS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC, TENANT_CHARS},
+    limits::{CHANNEL_SLOTS, EXECUTOR_SLOTS_MAX, LEASE_MS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC, TENANT_CHARS},
     trace,
 };
 use campanile_serve::api::Origins;
@@ -61,6 +61,7 @@ sections! {
         log: LogSection = LogSection::default(),
         traces: TracesSection = TracesSection::default(),
         executor: ExecutorSection = ExecutorSection::default(),
+        channels: ChannelsSection = ChannelsSection::default(),
         files: FilesSection = FilesSection::default(),
         cluster: ClusterSection = ClusterSection::default(),
     }
@@ -104,6 +105,8 @@ sections! {
         http_ca_file: String = String::new(),
         stop_grace_sec: u64 = STOP_GRACE_SEC,
     }
+    /// `slots`: 0 = none. `ca_file`: empty = none.
+    ChannelsSection { slots: u32 = CHANNEL_SLOTS, allow: Vec<String> = Vec::new(), ca_file: String = String::new() }
     /// `dir`: empty = none.
     FilesSection {
         dir: String = String::new(),
@@ -366,6 +369,10 @@ impl Config {
         let allowed = Allowed::parse(&self.executor.http_allow);
         let allow_rule = allowed.err().map(|why| format!("is a list of networks, addresses and hosts: {why}"));
         need(allow_rule.is_none(), "executor.http_allow", allow_rule.unwrap_or_default());
+        need(self.channels.slots <= EXECUTOR_SLOTS_MAX, "channels.slots", range(0, slots));
+        let allowed = Allowed::parse(&self.channels.allow);
+        let allow_rule = allowed.err().map(|why| format!("is a list of networks, addresses and hosts: {why}"));
+        need(allow_rule.is_none(), "channels.allow", allow_rule.unwrap_or_default());
         let files = &self.files;
         for (setting, value) in
             [("files.owner", &files.owner), ("files.tenant", &files.tenant), ("files.pool", &files.pool)]

@@ -99,6 +99,8 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
         budget: None,
         compensated: false,
         priority: None,
+        timing: None,
+        sealed: None,
     }
 }
 

@@ -67,7 +67,7 @@ async fn trigger_all(cluster: &TestCluster, count: usize, key: &str) -> Vec<RunI
 async fn trigger_each(cluster: &TestCluster, jobs: &[JobId], key: &str) -> Vec<RunId> {
     let mut runs = Vec::new();
     for (n, job) in jobs.iter().enumerate() {
-        let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
+        let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None, callback: None };
         runs.push(cluster.scheduler(NODES[n % 3]).trigger(*job, body).await.unwrap().run_id);
     }
     runs
@@ -112,7 +112,7 @@ async fn permits_to_run_are_shared_by_all_nodes_and_a_dead_ones_come_back() {
     assert!((2..=4).contains(&most), "{most} ran at once");
     // What the dead node had is lent again: all four can be in use by the two that are left.
     at_once.most.store(0, Ordering::SeqCst);
-    let body = || TriggerBody { manual_run_id: None, params: None, reason: None };
+    let body = || TriggerBody { manual_run_id: None, params: None, reason: None, callback: None };
     eventually("all permits are in use again", || async {
         let mut runs = Vec::new();
         for job in cluster.scheduler(1).jobs(Default::default()).await.unwrap().items.iter().take(24) {

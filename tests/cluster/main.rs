@@ -109,7 +109,7 @@ async fn manual_jobs(cluster: &TestCluster, node: u64, count: usize) -> Vec<JobI
 
 async fn run_each(cluster: &TestCluster, node: u64, jobs: &[JobId], key: &str) {
     for job in jobs {
-        let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
+        let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None, callback: None };
         let trigger = || async { cluster.scheduler(node).trigger(*job, body.clone()).await.ok() };
         let run = eventually("it is triggered", trigger).await;
         let ended = cluster.scheduler(node).wait_run(run.run_id, 20_000).await.unwrap();
@@ -285,7 +285,7 @@ async fn attempts_outlive_their_owner_and_run_once() {
     let jobs = manual_jobs(&cluster, 1, 30).await;
     let mut runs = Vec::new();
     for job in &jobs {
-        let body = TriggerBody { manual_run_id: Some("once".to_owned()), params: None, reason: None };
+        let body = TriggerBody { manual_run_id: Some("once".to_owned()), params: None, reason: None, callback: None };
         runs.push(cluster.scheduler(1).trigger(*job, body).await.unwrap().run_id);
     }
     eventually("all bodies run", || async { (started.load(Ordering::SeqCst) == 30).then_some(()) }).await;

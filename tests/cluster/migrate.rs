@@ -43,7 +43,8 @@ struct Before {
 async fn a_life_alone() -> Before {
     let node = TestNode::start().await;
     let scheduler = node.scheduler();
-    let trigger = |key: &str| TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
+    let trigger =
+        |key: &str| TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None, callback: None };
     let mut jobs = Vec::new();
     for n in 0..40 {
         let spec = JobSpec::new("default", &format!("job-{n}"), Trigger::Manual {});
@@ -120,7 +121,7 @@ async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
     assert_eq!(made.job_id, before.jobs[3], "the key of a create is known");
     let (executor, _) = executor(&cluster, &[1, 2]);
     assert_eq!(scheduler.wait_run(before.waiting, 20_000).await.unwrap().state, RunState::Success);
-    let first = TriggerBody { manual_run_id: Some("first".to_owned()), params: None, reason: None };
+    let first = TriggerBody { manual_run_id: Some("first".to_owned()), params: None, reason: None, callback: None };
     assert_eq!(scheduler.trigger(before.jobs[0], first).await.unwrap().run_id, before.ended, "its key is known");
     let ledger = eventually("new fires", || async {
         let ledger = scheduler.ledger(before.ticking, 0, i64::MAX / 2, 1000).await.unwrap();

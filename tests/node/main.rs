@@ -5,7 +5,9 @@ mod audit;
 mod backfill;
 mod backup;
 mod bulk;
+mod channels;
 mod dag;
+mod deadlines;
 mod degradation;
 mod earlier_release;
 mod executors;
@@ -20,6 +22,7 @@ mod policies;
 #[path = "../cli/program.rs"]
 mod program;
 mod quotas;
+mod receiver;
 #[path = "../support/mod.rs"]
 mod support;
 mod targets;

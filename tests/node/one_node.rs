@@ -67,7 +67,7 @@ async fn a_restart_keeps_jobs_runs_and_keys() {
     let node = TestNode::start().await;
     let running = executor(&node);
     let job = node.scheduler().create_job(JobSpec::new("default", "by-hand", Trigger::Manual {}), None).await.unwrap();
-    let body = TriggerBody { manual_run_id: Some("k1".into()), params: None, reason: None };
+    let body = TriggerBody { manual_run_id: Some("k1".into()), params: None, reason: None, callback: None };
     let run = node.scheduler().trigger(job.job_id, body.clone()).await.unwrap();
     let again = node.scheduler().trigger(job.job_id, body.clone()).await.unwrap();
     assert_eq!(run.run_id, again.run_id);
@@ -77,6 +77,7 @@ async fn a_restart_keeps_jobs_runs_and_keys() {
         manual_run_id: Some("k2".to_owned()),
         params: Some(Payload(params.to_owned())),
         reason: None,
+        callback: None,
     };
     let with_params = node.scheduler().trigger(job.job_id, keyed(r#"{"n":1,"of":"a"}"#)).await.unwrap();
     let rewritten = keyed(r#"{ "of": "a", "n": 1 }"#);

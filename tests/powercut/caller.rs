@@ -243,7 +243,7 @@ impl Caller {
     /// Triggers with a key, old or new, and holds the answer against what is known of it.
     pub async fn trigger_key(&mut self, node: &Scheduler, at: usize, key: &str) -> Result<bool, String> {
         let job = &mut self.jobs[at];
-        let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
+        let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None, callback: None };
         let answer = said(node.trigger(job.id, body).await)?;
         let Some(known) = job.keys.iter_mut().find(|k| k.text == key) else { return Ok(true) };
         match answer {

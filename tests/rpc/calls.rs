@@ -57,6 +57,7 @@ async fn a_job_from_its_creation_to_its_log() {
         manual_run_id: Some("m-1".to_owned()),
         params: Some(Payload(r#"{"customer":21}"#.to_owned())),
         reason: Some("test".to_owned()),
+        callback: None,
     };
     let run = client.job_trigger(created.job_id, body.clone()).await.unwrap();
     let run = until_final(&client, run).await;
@@ -106,7 +107,7 @@ async fn a_result_that_is_too_large_is_told_in_the_run_and_in_its_log() {
         .start();
     within(executor.ready()).await.unwrap();
     let job = client.job_create(JobSpec::new("fin", "wordy", Trigger::Manual {})).await.unwrap().job_id;
-    let body = TriggerBody { manual_run_id: None, params: None, reason: None };
+    let body = TriggerBody { manual_run_id: None, params: None, reason: None, callback: None };
     let run = client.job_trigger(job, body).await.unwrap();
     let run = until_final(&client, run).await;
     assert_eq!((run.state, run.result), (RunState::Success, None));

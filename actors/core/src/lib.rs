@@ -10,8 +10,10 @@ pub mod agreement;
 pub mod backfill;
 mod breakable;
 pub mod bulk;
+pub mod channels;
 pub mod clock;
 pub mod cron;
+pub mod deadline;
 pub mod degradation;
 pub mod dispatch;
 #[cfg(feature = "faults")]

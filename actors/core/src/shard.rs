@@ -172,7 +172,8 @@ impl ShardState {
             | Event::RunReopened { .. }
             | Event::DeadLetterDiscarded { .. }
             | Event::GraphChanged { .. }
-            | Event::BackfillChanged { .. } => 0,
+            | Event::BackfillChanged { .. }
+            | Event::DeadlineChanged { .. } => 0,
         };
         self.counter = self.counter.max(used);
     }

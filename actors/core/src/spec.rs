@@ -3,6 +3,7 @@
 
 use crate::{
     cron::{CronError, CronExpr, CronSchedule},
+    deadline,
     names::check_word,
     once::{self, LAST_INSTANT_MS},
     reject::Rejection,
@@ -12,7 +13,7 @@ use campanile_schema::{
     error::ErrorCode,
     hooks::{Hook, HookKind},
     ids::name_hash,
-    job::{Action, JobSpec, Trigger},
+    job::{Action, Deadline, JobSpec, Trigger},
     limits,
     shape::shortened,
     stored::{MASK, Sealed, StoredJob, StoredTrigger},
@@ -44,6 +45,7 @@ pub fn resolve(
     check_target(spec)?;
     check_dag(spec)?;
     check_texts(spec)?;
+    check_timing(spec)?;
     let trigger = resolve_trigger(spec, old, now_ms)?;
     let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
     let stored = StoredJob::from_spec(spec, trigger, sealed);
@@ -164,6 +166,30 @@ fn check_texts(spec: &JobSpec) -> Result<(), Rejection> {
     Ok(())
 }
 
+fn check_timing(spec: &JobSpec) -> Result<(), Rejection> {
+    let check = |field: &str, given: &Deadline| {
+        let stored = given.stored().map_err(|why| invalid(format!("{field}{why}")))?;
+        deadline::check(&stored).map_err(|why| invalid(format!("{field}{why}")))
+    };
+    if let Some(given) = &spec.deadline {
+        check("deadline", given)?;
+    }
+    if let Some(Action::Dag(graph)) = &spec.action {
+        for (at, node) in graph.nodes.iter().enumerate() {
+            node.deadline.iter().try_for_each(|given| check(&format!("action.nodes[{at}].deadline"), given))?;
+        }
+        if spec.min_duration_sec.is_some() {
+            return Err(invalid(
+                "minDurationSec: it is of an attempt, and a DAG has none; set it for the jobs of its nodes",
+            ));
+        }
+    }
+    if spec.min_duration_sec.is_some_and(|seconds| !(1..=limits::SECONDS_MAX).contains(&seconds)) {
+        return Err(invalid(format!("minDurationSec must be 1 to {}", limits::SECONDS_MAX)));
+    }
+    Ok(())
+}
+
 fn check_hooks(spec: &JobSpec) -> Result<(), Rejection> {
     for kind in HookKind::ALL {
         let (field, hooks) = (kind.field(), spec.hooks.of(kind));
@@ -191,6 +217,11 @@ fn check_hook(spec: &JobSpec, kind: HookKind, hook: &Hook) -> Result<(), Rejecti
     check_word(&format!("hooks.{field}.job"), &hook.job, limits::NAME_CHARS, "._-/")?;
     if hook.job == spec.name {
         return Err(invalid(format!("hooks.{field}.job: a job cannot be its own hook")));
+    }
+    if hook.compensation && kind == HookKind::Deadline {
+        return Err(invalid(format!(
+            "hooks.{field}.compensation: a run that is late has not ended; use hooks.onFailure"
+        )));
     }
     if hook.compensation && kind == HookKind::Success {
         return Err(invalid(format!(

@@ -53,7 +53,7 @@ fn beside(world: &mut World) {
             world.decide(&command).unwrap();
         }
         6 => {
-            let trigger = Command::Trigger { key: None, params: None, reason: None, by: None };
+            let trigger = Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None };
             let _ = world.decide(&trigger);
         }
         7 => world.crash(),
@@ -245,7 +245,7 @@ fn a_cancel_leaves_no_run_behind_also_with_more_runs_than_one_decision_stops() {
     }
     assert_eq!(world.job.hot.runs.len(), 150);
     (0..5).for_each(|_| world.start_one());
-    let live = Command::Trigger { key: None, params: None, reason: None, by: None };
+    let live = Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None };
     world.decide(&live).unwrap();
     world.change(BackfillCommand::Cancel { id, reason: Some("not needed".into()) }).unwrap();
     assert_eq!(backfill_state(&world), BackfillState::Canceling);

@@ -138,6 +138,7 @@ fn the_policies_checker() {
             timeout_sec: None,
             backfill: None,
             budget: None,
+            sealed: None,
         };
         true
     });

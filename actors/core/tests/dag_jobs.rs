@@ -13,7 +13,10 @@ use campanile_schema::{
     job::ConcurrencyPolicy,
     peer::shard::GraphAction,
     record::{RunState, Source},
-    stored::StoredAction,
+    stored::{
+        StoredAction, StoredJob,
+        deadline::{StoredDeadline, StoredTiming},
+    },
 };
 use std::{panic::catch_unwind, sync::Arc};
 
@@ -144,7 +147,7 @@ fn runs_of_nodes_wait_for_each_other_and_replace_stops_none_of_them() {
         }
         let states: Vec<RunState> = world.jobs["one"].hot.runs.iter().map(OpenRun::state).collect();
         assert_eq!(states, [RunState::Queued, RunState::Pending, RunState::Pending], "{policy}");
-        let own = Command::Trigger { key: None, params: None, reason: None, by: None };
+        let own = Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None };
         let told = world.decide("one", &own);
         match policy {
             ConcurrencyPolicy::Forbid => assert_eq!(told.unwrap_err().code, ErrorCode::RunActive),
@@ -183,7 +186,7 @@ fn a_run_ends_at_its_timeout_and_begins_when_the_shard_has_room_for_its_nodes() 
         tzdb: "2026b",
         sampling: None,
     };
-    let trigger = Command::Trigger { key: None, params: None, reason: None, by: None };
+    let trigger = Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None };
     let (decision, waiting) = decide_next(&world.jobs[DAG], &trigger, &full).unwrap();
     let Reply::Run(view) = decision.reply else { panic!() };
     assert_eq!(view.state, RunState::Pending);
@@ -192,6 +195,32 @@ fn a_run_ends_at_its_timeout_and_begins_when_the_shard_has_room_for_its_nodes() 
     let room = Context { node_room: 4, ..full };
     let (_, begun) = decide_next(&waiting, &Command::Wake, &room).unwrap();
     assert_eq!(begun.run(view.run_id).unwrap().state(), RunState::Running);
+}
+
+#[test]
+fn a_run_that_a_person_has_paused_misses_no_deadline() {
+    for paused in [false, true] {
+        let mut world = World::new(&diamond(), 11);
+        let timing = StoredTiming { deadline: Some(StoredDeadline::Start { within_sec: 60 }), min_duration_sec: None };
+        let def = StoredJob { timing: Some(Box::new(timing)), ..(*world.jobs[DAG].def).clone() };
+        world.jobs.get_mut(DAG).unwrap().def = Arc::new(def);
+        let run = world.trigger();
+        let change = |world: &mut World, action| {
+            world.decide(DAG, &Command::ChangeGraph { run, record: None, action: Box::new(action) }).unwrap();
+        };
+        if paused {
+            change(&mut world, GraphAction::Pause { by: None, reason: None });
+        }
+        world.now_ms += 61_000;
+        world.decide(DAG, &Command::Wake).unwrap();
+        if paused {
+            change(&mut world, GraphAction::Resume { by: None, reason: None });
+        }
+        world.settle();
+        assert_eq!(world.state(run), RunState::Success);
+        let missed = world.newest[&run].timing.as_ref().and_then(|timing| timing.missed_ms);
+        assert_eq!(missed.is_none(), paused, "{missed:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, audit, backfill, bulk, runs, tenant},
+    samples::{AT, JOB, RUN, audit, backfill, bulk, deadline, outbox, runs, tenant},
     variants,
 };
 use campanile_core::{
@@ -28,7 +28,7 @@ use campanile_schema::{
     peer::shard::GraphAction,
     record::{AttemptState, RunRecord, Source},
     rpc::executor::Ended,
-    stored::{StoredJob, StoredTrigger, backfill::BackfillMode},
+    stored::{StoredJob, StoredTrigger, backfill::BackfillMode, deadline::RunDeadline},
     text::Text,
     view::{ConfirmDecision, RunView, backfill::BackfillView},
 };
@@ -71,6 +71,7 @@ fn jobs(forms: &mut Forms) {
         uncounted: 0,
         time_from_ms: None,
         graph: false,
+        deadline: None,
     };
     let full = || OpenRun {
         record: record().into(),
@@ -83,9 +84,12 @@ fn jobs(forms: &mut Forms) {
         uncounted: 2,
         time_from_ms: None,
         graph: false,
+        deadline: None,
     };
     let in_time = || OpenRun { time_from_ms: Some(AT + 40), ..full() };
     let of_dag = || OpenRun { graph: true, ..waiting() };
+    let until = || OpenRun { deadline: Some(RunDeadline::Until(AT + 900_000)), ..waiting() };
+    let from_start = || OpenRun { deadline: Some(RunDeadline::FromStart(900)), ..waiting() };
     forms.samples(
         "state::OpenRun",
         Coding::named(),
@@ -94,6 +98,8 @@ fn jobs(forms: &mut Forms) {
             ("every field", full()),
             ("of a DAG", of_dag()),
             ("with the time that its limits count from", in_time()),
+            ("with a deadline", until()),
+            ("with a deadline from its start", from_start()),
         ],
     );
     let created = HotState {
@@ -112,6 +118,7 @@ fn jobs(forms: &mut Forms) {
         runs: Vec::new(),
         backfill: None,
         bulk: None,
+        owed: None,
     };
     let busy = HotState {
         status: JobStatus::Paused,
@@ -127,8 +134,14 @@ fn jobs(forms: &mut Forms) {
     let (_, backfill) = backfill::stored().remove(0);
     let past = HotState { backfill: Some(Arc::new(backfill)), ..created.clone() };
     let of_bulk = HotState { bulk: Some(bulk::marks().remove(0).1), ..created.clone() };
-    let all =
-        [("created", created), ("every field", busy), ("with a backfill", past), ("of a bulk operation", of_bulk)];
+    let owes = HotState { owed: Some(deadline::owed()), ..created.clone() };
+    let all = [
+        ("created", created),
+        ("every field", busy),
+        ("with a backfill", past),
+        ("of a bulk operation", of_bulk),
+        ("with a deadline of no run", owes),
+    ];
     forms.samples("state::HotState", Coding::named(), all);
 }
 
@@ -212,7 +225,8 @@ fn commands(forms: &mut Forms) {
     let claimed = |claim| Command::Claimed { by: by(None).into(), claim: Box::new(claim) };
     let heard = || Command::Heard { run: RUN, token: TOKEN, session: SESSION };
     let params = || Some(Payload(r#"{"b":2}"#.to_owned()));
-    let trigger = |by| Command::Trigger { key: text("manual_1"), params: params(), reason: text("re-run"), by };
+    let trigger =
+        |by| Command::Trigger { key: text("manual_1"), params: params(), reason: text("re-run"), by, sealed: None };
     let record = || Box::new(record());
     let taken = Taken {
         key: "\u{1}h11944/2/3".to_owned(),
@@ -224,10 +238,17 @@ fn commands(forms: &mut Forms) {
         marked: true,
         trace: None,
         budget: None,
+        sealed: None,
     };
+    let of_callback = Taken { sealed: Some(outbox::sealed().into()), ..taken.clone() };
     let led = Taken { budget: Some(20), ..taken.clone() };
     let traced = Taken { trace: Some(audit::trace()), ..taken.clone() };
-    let all = [("every field", taken.clone()), ("in a trace", traced), ("with a budget", led)];
+    let all = [
+        ("every field", taken.clone()),
+        ("in a trace", traced),
+        ("with a budget", led),
+        ("of a callback", of_callback),
+    ];
     forms.samples("command::Taken", Coding::named(), all);
     let all = [
         ("", Command::Wake),
@@ -237,7 +258,7 @@ fn commands(forms: &mut Forms) {
         ("", Command::Resume),
         ("", Command::Delete),
         ("", Command::Quarantine { reason: "three panics".to_owned() }),
-        ("", Command::Trigger { key: None, params: None, reason: None, by: None }),
+        ("", Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None }),
         ("every field", trigger(None)),
         ("of a caller", trigger(Some(audit::origin().into()))),
         ("", Command::Take(Box::new(taken))),
@@ -292,18 +313,22 @@ fn asked(record: Option<Box<RunRecord>>) -> NodeAsked {
         record,
         trace: None,
         budget: None,
+        deadline: None,
+        scheduled: false,
     }
 }
 
 fn graphs(forms: &mut Forms) {
     let traced = NodeAsked { trace: Some(audit::trace()), ..asked(None) };
     let back = NodeAsked { back: true, ..asked(None) };
+    let timed = NodeAsked { deadline: Some(deadline::by()), scheduled: true, ..asked(None) };
     let led = NodeAsked { budget: Some(3), ..asked(None) };
     let samples = [
         ("every field", asked(None)),
         ("in a trace", traced),
         ("of a backfill", back),
         ("of a DAG run of a hook", led),
+        ("with a deadline", timed),
     ];
     forms.samples("command::NodeAsked", Coding::named(), samples);
     let end = |state| NodeEnd { node: 3, generation: 2, run: RUN, state, result: Some(Payload("[1]".to_owned())) };

@@ -106,6 +106,7 @@ impl World {
             on_success: self.some_hooks(n, false),
             on_timeout: self.some_hooks(n, true),
             on_dead_letter: self.some_hooks(n, true),
+            on_deadline: Vec::new(),
         };
         spec.other_hooks = Some(Box::new(others));
         spec
@@ -197,7 +198,7 @@ impl World {
 
     fn trigger(&mut self) {
         let job = name(self.below(JOBS));
-        let trigger = Command::Trigger { key: None, params: None, reason: None, by: None };
+        let trigger = Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None };
         if let Ok(Reply::Run(view)) = self.decide(&job, &trigger) {
             self.lines.insert(view.run_id, (view.run_id, 1));
         }
@@ -221,7 +222,18 @@ impl World {
             decode("hook", &body::hook(&message, Some(&record), None)).unwrap();
         let source = keys::source(message.kind).unwrap();
         let depth = message.depth;
-        let taken = Taken { key, source, params, reason, depth, confirm: false, marked: false, trace: None, budget };
+        let taken = Taken {
+            key,
+            source,
+            params,
+            reason,
+            depth,
+            confirm: false,
+            marked: false,
+            trace: None,
+            budget,
+            sealed: None,
+        };
         match self.decide(&target, &Command::Take(Box::new(taken))) {
             Ok(Reply::Run(view)) => self.made(&message, &record, view.run_id, view.source),
             // The job has too many open runs: it comes again.
@@ -345,7 +357,7 @@ fn each_end_starts_its_hooks_within_the_budget_and_undoes_once() {
 
 #[test]
 fn each_clause_that_is_broken_is_found() {
-    for rule in Rule::ALL.into_iter().filter(|rule| *rule != Rule::NodesShare) {
+    for rule in Rule::ALL.into_iter().filter(|rule| !matches!(rule, Rule::NodesShare | Rule::DeadlineShares)) {
         break_rule(Some(rule));
         let found = (0..SEEDS).find_map(|seed| history(seed).0.map(|what| (seed, what)));
         break_rule(None);
@@ -363,7 +375,7 @@ fn budgets_of_nodes(nodes: usize) -> u32 {
         let start =
             json!({"i": 1, "f": 1, "t": 2, "k": 0, "n": "acme", "r": 4_097, "j": "a", "b": 10, "a": 2, "x": place});
         let start: Message = serde_json::from_value(start).unwrap();
-        let bytes = body::node(&start, Payload::default(), None, (&run, nodes), None);
+        let bytes = body::node(&start, Payload::default(), (None, None), (&run, nodes), None);
         decode::<NodeBody>("node", &bytes).unwrap().budget.unwrap()
     };
     (0..nodes as u32).map(of_node).sum()

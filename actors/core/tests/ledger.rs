@@ -341,9 +341,10 @@ fn an_overloaded_node_decides_no_instant_and_skips_none() {
     context.overloaded = true;
     let waits = decide(&sim.job, &Command::Wake, &context).unwrap();
     assert!(waits.events.is_empty(), "{waits:?}");
-    for command in
-        [Command::Pause { reason: None }, Command::Trigger { key: None, params: None, reason: None, by: None }]
-    {
+    for command in [
+        Command::Pause { reason: None },
+        Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None },
+    ] {
         context.ids.count = command.ids_wanted();
         let refused = decide(&sim.job, &command, &context).unwrap_err();
         assert_eq!(refused.code, ErrorCode::Overloaded, "{command:?}");

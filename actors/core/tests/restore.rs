@@ -45,7 +45,7 @@ fn manual(not_idempotent: bool) -> Job {
 }
 
 fn triggered(job: &Job, first: u64) -> Job {
-    let command = Command::Trigger { key: None, params: None, reason: None, by: None };
+    let command = Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None };
     after(job, &command, &context(CREATED + 10, first)).1
 }
 

@@ -133,7 +133,7 @@ fn definition(state: RunState) -> StoredJob {
 }
 
 fn trigger(key: &str) -> Command {
-    Command::Trigger { key: Some(key.to_owned()), params: None, reason: None, by: None }
+    Command::Trigger { key: Some(key.to_owned()), params: None, reason: None, by: None, sealed: None }
 }
 
 fn start(run: RunId) -> Command {

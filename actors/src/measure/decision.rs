@@ -5,7 +5,7 @@ use campanile_core::job::Job;
 use campanile_schema::{
     event::{Event, LedgerEntry, Next, Outcome, SkipReason},
     record::{RunRecord, RunState},
-    stored::backfill::BackfillChange,
+    stored::{backfill::BackfillChange, deadline::DeadlineChange},
 };
 use metrics::{Counter, Histogram};
 use std::sync::OnceLock;
@@ -80,6 +80,9 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             Event::BackfillChanged { change: BackfillChange::Ended { state }, .. } => {
                 metrics::counter!("campanile_backfills_ended_total", "state" => state.as_str()).increment(1);
             }
+            Event::DeadlineChanged { change: DeadlineChange::Missed { .. }, .. } => {
+                metrics::counter!("campanile_deadlines_missed_total").increment(1);
+            }
             Event::RunCreated { .. }
             | Event::AttemptStarted { .. }
             | Event::TenantSet { .. }
@@ -92,6 +95,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::GraphChanged { .. }
             | Event::BackfillChanged { .. }
             | Event::BulkChanged { .. }
+            | Event::DeadlineChanged { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }
@@ -116,7 +120,10 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
         metrics::gauge!("retry_queue_depth").increment(change);
     }
     shares::tenants().add(&after.def.tenant, &counts);
-    shares::pools().add(&after.def.pool, &counts);
+    // The pool of the node's own is nobody's to look after.
+    if !after.def.is_channel() {
+        shares::pools().add(&after.def.pool, &counts);
+    }
 }
 
 fn misfires(counts: &mut Counts, more: u64) {
@@ -172,6 +179,10 @@ fn ended(record: &RunRecord, counts: &mut Counts) {
         let took = (ended - started).max(0);
         hot().run_duration.record(took as f64);
         counts.add(Count::RunMs, took.cast_unsigned());
+    }
+    let too_short = record.timing.as_ref().is_some_and(|timing| timing.min_duration_sec.is_some());
+    if too_short && record.state == RunState::Success {
+        metrics::counter!("campanile_suspicious_runs_total").increment(1);
     }
     if record.dead_letter {
         metrics::counter!("dead_letters_total").increment(1);

@@ -11,6 +11,7 @@ use campanile_core::{
     job::Need,
 };
 use campanile_schema::{
+    channel::CHANNEL_POOL,
     ids::RunId,
     kinds::ActionKind,
     text::Text,
@@ -37,10 +38,10 @@ impl PoolState {
         let now = deps.time.boot_ms();
         let mut pools: BTreeMap<String, PoolView> = BTreeMap::new();
         let empty = |name: &str| PoolView { name: name.to_owned(), executors: 0, credit: 0, running: 0, waiting: 0 };
-        for (name, waiting) in self.dispatch.waiting() {
+        for (name, waiting) in self.dispatch.waiting().filter(|(name, _)| *name != CHANNEL_POOL) {
             pools.entry(name.to_owned()).or_insert_with(|| empty(name)).waiting += waiting as u64;
         }
-        for session in self.sessions.values() {
+        for session in self.shown() {
             for name in session.executor.register.iter().flat_map(|r| &r.pools) {
                 let pool = pools.entry(name.clone()).or_insert_with(|| empty(name));
                 pool.executors += u32::from(session.outbox.is_some());
@@ -49,6 +50,11 @@ impl PoolState {
             }
         }
         pools.into_values().collect()
+    }
+
+    /// Sessions that people look after: not the node's own, for channels.
+    fn shown(&self) -> impl Iterator<Item = &ExecutorSessionState> {
+        self.sessions.values().filter(|session| !session.is_of_channels())
     }
 
     pub(super) fn gauges(&mut self, now_ms: i64) {
@@ -60,9 +66,9 @@ impl PoolState {
             self.sessions.values().map(|s| s.stopping(now_ms)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         metrics::gauge!("campanile_attempts_stopping").set(stopping as f64);
         metrics::gauge!("campanile_attempts_stop_overdue").set(overdue as f64);
-        metrics::gauge!("campanile_executors").set(self.sessions.len() as f64);
+        metrics::gauge!("campanile_executors").set(self.shown().count() as f64);
         for state in ExecutorState::ALL {
-            let sessions = self.sessions.values().filter(|session| session.state() == *state).count();
+            let sessions = self.shown().filter(|session| session.state() == *state).count();
             metrics::gauge!("campanile_executor_sessions", "state" => state.as_str()).set(sessions as f64);
         }
         if now_ms >= self.pools_shown_ms + POOLS_SHOWN_EVERY_MS {
@@ -75,10 +81,10 @@ impl PoolState {
     fn levels(&self, now_ms: i64) -> Vec<(Text, u64, Levels)> {
         // Executors, slots, credit, running, waiting.
         let mut pools: HashMap<&str, [u64; 5]> = HashMap::new();
-        for (pool, waiting) in self.dispatch.waiting() {
+        for (pool, waiting) in self.dispatch.waiting().filter(|(name, _)| *name != CHANNEL_POOL) {
             pools.entry(pool).or_default()[4] += waiting as u64;
         }
-        for session in self.sessions.values() {
+        for session in self.shown() {
             let here = u64::from(session.outbox.is_some());
             let slots = here * u64::from(session.executor.slots());
             let (credit, running) = (session.credit_left(now_ms), session.executor.running.len() as u64);

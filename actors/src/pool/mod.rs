@@ -221,7 +221,9 @@ impl Actor for PoolActor {
             }
             PoolMsg::Executors(port) => {
                 let now = deps.time.boot_ms();
-                let _ = port.send(state.sessions.iter().map(|(id, s)| s.view(id.0, now)).collect());
+                // Nobody looks after the node's own.
+                let shown = state.sessions.iter().filter(|(_, session)| !session.is_of_channels());
+                let _ = port.send(shown.map(|(id, session)| session.view(id.0, now)).collect());
             }
             PoolMsg::Pools(port) => {
                 let _ = port.send(state.pools(deps));
@@ -281,7 +283,10 @@ impl PoolState {
             return;
         }
         let now = deps.time.boot_ms();
-        let free: usize = self.sessions.iter_mut().map(|(id, session)| session.seat(*id, now).left as usize).sum();
+        // The node's own slots for channels are of no use to others.
+        let channels = self.quotas.has_back_of_channels();
+        let usable = self.sessions.iter_mut().filter(|(_, session)| channels || !session.is_of_channels());
+        let free: usize = usable.map(|(id, session)| session.seat(*id, now).left as usize).sum();
         let granted = self.quotas.grant_back(now, free);
         if granted.is_empty() {
             return;

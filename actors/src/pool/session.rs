@@ -7,6 +7,7 @@ use campanile_core::{
     job::Claimant,
 };
 use campanile_schema::{
+    channel::CHANNEL_POOL,
     ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
     limits,
     rpc::executor::Held,
@@ -66,6 +67,12 @@ impl ExecutorSessionState {
             waited_for: false,
             hinted: None,
         }
+    }
+
+    /// The node's own, for channels.
+    pub fn is_of_channels(&self) -> bool {
+        let pools = self.executor.register.as_ref().map(|register| register.pools.as_slice());
+        pools.is_some_and(|pools| !pools.is_empty() && pools.iter().all(|pool| pool == CHANNEL_POOL))
     }
 
     /// Runs that it may be sent now.

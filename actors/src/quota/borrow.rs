@@ -8,6 +8,7 @@ use crate::{
 };
 use campanile_core::{dispatch::permit::Loan, ownership::borrowed::Borrowed};
 use campanile_schema::{
+    channel::is_of_channels,
     ids::{Epoch, SessionId, ShardId},
     stored::TenantRecord,
 };
@@ -149,6 +150,10 @@ impl Quotas {
         for index in looked_at {
             let quota = &mut self.quotas[index];
             quota.asking = false;
+            // The answer would be that it has no limits.
+            if is_of_channels(&quota.name) {
+                continue;
+            }
             let must_ask = quota.must_ask();
             if !all && !must_ask {
                 continue;

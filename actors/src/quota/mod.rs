@@ -12,6 +12,7 @@
 //! limits (`borrow.rs`).
 
 mod borrow;
+mod channels;
 mod rank;
 mod target;
 mod target_state;

@@ -6,7 +6,13 @@ use campanile_core::{
     dispatch::permit::{TenantLimits, TenantPermits},
     job::WaitingRun,
 };
-use campanile_schema::{ids::RunId, limits::STARTS_BY_PRIORITY, stored::TenantRecord, wait::WaitCode};
+use campanile_schema::{
+    channel::is_of_channels,
+    ids::RunId,
+    limits::{CHANNEL_RUNS_PER_TENANT, STARTS_BY_PRIORITY},
+    stored::TenantRecord,
+    wait::WaitCode,
+};
 use hashbrown::HashMap;
 use std::{
     cmp::Reverse,
@@ -49,13 +55,16 @@ pub(super) struct Quota {
 
 impl Quota {
     pub fn new(name: &str, gauge: Arc<TenantGauge>, shards: u16, known: bool) -> Self {
+        // Those of channels are this node's own, and no home shard is asked for them.
+        let own = is_of_channels(name);
+        let max_concurrent_runs = if own { CHANNEL_RUNS_PER_TENANT } else { 0 };
         Self {
             name: name.to_owned(),
             gauge,
             touched: false,
             asking: false,
-            known,
-            limit: TenantRecord::default(),
+            known: known || own,
+            limit: TenantRecord { max_concurrent_runs, ..TenantRecord::default() },
             told_since_asked: false,
             paused: false,
             permits: TenantPermits::new(shards),

@@ -104,7 +104,13 @@ impl Scheduler {
                 let handles = self.handles()?;
                 let job = JobId(item.id);
                 // The same key again answers with the run that it made. The run tells who asked for it.
-                let command = Command::Trigger { key: bulk::key(work.bulk), params: None, reason, by: self.caller() };
+                let command = Command::Trigger {
+                    key: bulk::key(work.bulk),
+                    params: None,
+                    reason,
+                    by: self.caller(),
+                    sealed: None,
+                };
                 let call = ShardCall::Trigger { job, command };
                 ask::<Reply>(&handles.client, job.shard(handles.identity.shards), call).await?;
                 Ok(ItemOutcome::Done)

@@ -20,7 +20,7 @@ use campanile_schema::{
     format::MESSAGES_FORMAT,
     frame,
     ids::{Digest, JobId, ShardId, shard_of_slot, slot_of},
-    job::{JobSpec, JobView},
+    job::{Action, JobSpec, JobView},
     limits,
     stored::{Sealed, StoredJob, StoredTrigger},
     time::Timestamp,
@@ -38,8 +38,9 @@ impl Scheduler {
     fn stored(&self, spec: &JobSpec, old: Option<&StoredJob>) -> Answer<StoredJob> {
         let handles = self.handles()?;
         let news = [
-            ("action.kind", graph_of(spec).is_some()),
+            ("action.kind", graph_of(spec).is_some() || matches!(spec.action, Some(Action::Webhook { .. }))),
             ("hooks", !spec.hooks.is_empty()),
+            ("deadline and minDurationSec", spec.has_timing()),
             ("displayName, description, owner and annotations", spec.has_texts()),
             ("maxRuntimeSec and retryPolicy.maxElapsedSec", spec.has_time_limit()),
             ("target", spec.target.is_some()),

@@ -21,7 +21,9 @@ pub(super) fn invalid(message: impl Into<String>) -> ApiError {
 pub(super) fn graph_of(spec: &JobSpec) -> Option<&GraphSpec> {
     match &spec.action {
         Some(Action::Dag(graph)) => Some(graph),
-        Some(Action::Handler { .. } | Action::Command { .. } | Action::Http { .. }) | None => None,
+        Some(Action::Handler { .. } | Action::Command { .. } | Action::Http { .. } | Action::Webhook { .. }) | None => {
+            None
+        }
     }
 }
 

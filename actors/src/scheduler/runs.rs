@@ -51,9 +51,13 @@ impl Scheduler {
             return Err(too_long("reason", limits::REASON_BYTES));
         }
         let handles = self.handles()?;
-        let TriggerBody { manual_run_id: key, params, reason } = body;
+        let TriggerBody { manual_run_id: key, params, reason, callback } = body;
         // The run tells who asked for it; there is no record beside it.
-        let command = Command::Trigger { key, params, reason, by: self.caller() };
+        let sealed = match callback {
+            Some(callback) => Some(self.callback(&handles, job, callback).await?),
+            None => None,
+        };
+        let command = Command::Trigger { key, params, reason, by: self.caller(), sealed };
         let reply = ask(&handles.client, job.shard(handles.identity.shards), ShardCall::Trigger { job, command })
             .await
             .map_err(|e| named(e, "job", job))?;

@@ -140,6 +140,8 @@ mod tests {
             budget: None,
             compensated: false,
             priority: None,
+            timing: None,
+            sealed: None,
         }
     }
 

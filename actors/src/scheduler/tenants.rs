@@ -15,9 +15,11 @@ use crate::{
 };
 use campanile_core::{ownership::rows::ShardRow, spec};
 use campanile_schema::{
+    channel::{CHANNEL_POOL, permits_of},
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
     ids::{SessionId, ShardId},
+    job::Action,
     stored::{TenantRecord, target_of},
     time::Timestamp,
     view::{ExecutorView, NodeView, PoolView, RunView, Spread, TenantBody, TenantView},
@@ -234,8 +236,14 @@ impl Scheduler {
     /// Why a queued run waits: first its tenant's permits, then the pool.
     pub(super) async fn why_waiting(&self, run: &RunView) -> Option<String> {
         let handles = self.handles().ok()?;
-        let pool = self.job(run.job_id).await.ok()?.spec.executor_selector;
-        let (id, tenant) = (run.run_id, run.tenant_id.clone());
+        let spec = self.job(run.job_id).await.ok()?.spec;
+        let id = run.run_id;
+        let (tenant, pool) = match spec.action {
+            Some(Action::Webhook { .. }) => (permits_of(&run.tenant_id).to_string(), CHANNEL_POOL.to_owned()),
+            Some(Action::Handler { .. } | Action::Command { .. } | Action::Http { .. } | Action::Dag(_)) | None => {
+                (run.tenant_id.clone(), spec.executor_selector)
+            }
+        };
         let call = ShardCall::WhyWaiting { run: id, tenant, pool };
         ask::<Option<String>>(&handles.client, id.shard(handles.identity.shards), call).await.ok().flatten()
     }

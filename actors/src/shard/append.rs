@@ -17,7 +17,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
 };
 use ractor::ActorRef;
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 /// Something that happens when everything up to `seq` is durable.
 pub(super) struct Awaiting {
@@ -177,7 +177,7 @@ impl Shard {
             Event::JobDeleted { job, .. } => {
                 if let Some(known) = self.materialize(*job) {
                     self.remove_name(&known.def.tenant, &known.def.name, *job);
-                    self.deps.tenants.gauge(&known.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
+                    self.deps.tenants.count_jobs(&known.def.tenant, &known.def.name, -1);
                 }
             }
             Event::RunCreated { job, run, key, source, .. } => {
@@ -222,6 +222,7 @@ impl Shard {
             | Event::GraphChanged { .. }
             | Event::BackfillChanged { .. }
             | Event::BulkChanged { .. }
+            | Event::DeadlineChanged { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }

@@ -15,6 +15,7 @@ use campanile_core::{
     shard::KeptCreate,
 };
 use campanile_schema::{
+    channel::is_hidden,
     error::{Answer, ApiError, ErrorCode},
     event::Event,
     frame::encode,
@@ -125,7 +126,7 @@ impl Shard {
             .with_detail(serde_json::json!({ "jobId": id.0 })));
         }
         let gauge = self.deps.tenants.gauge(&spec.tenant);
-        if !gauge.count_job() {
+        if !is_hidden(&spec.name) && !gauge.count_job() {
             return Err(ApiError::new(
                 ErrorCode::TenantQuota,
                 format!(

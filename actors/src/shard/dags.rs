@@ -126,6 +126,7 @@ impl Shard {
                 let record = record.map(|record| &**record);
                 Some(body::hook(message, record, record.and_then(|record| self.below(record))))
             }
+            MessageKind::Deadline => message.deadline.as_deref().map(|missed| body::deadline(message, missed)),
             MessageKind::End => body::end(record?).map(|end| encode(&end)),
             MessageKind::Start | MessageKind::Cancel => {
                 let job = self.materialize(*self.open_runs.get(&message.run)?)?;
@@ -137,10 +138,10 @@ impl Shard {
                     return None;
                 }
                 if message.kind == MessageKind::Cancel {
-                    return Some(body::node(message, Payload::default(), None, of_dag, self.below(dag)));
+                    return Some(body::node(message, Payload::default(), (None, None), of_dag, self.below(dag)));
                 }
                 let start = open.start_body(dag, message.index).ok()?;
-                Some(body::node(message, start.params, start.timeout_sec, of_dag, self.below(dag)))
+                Some(body::node(message, start.params, (start.timeout_sec, start.deadline), of_dag, self.below(dag)))
             }
         }
     }

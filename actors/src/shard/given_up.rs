@@ -12,7 +12,7 @@ use campanile_core::{
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::Event,
-    ids::RunId,
+    ids::{JobId, RunId},
     limits::SEND_BY_HAND_MS,
     record::RunRecord,
     stored::outbox::{Failure, GiveUp, Message, MessageId, OutboxEvent, Refusal},
@@ -66,7 +66,7 @@ impl Shard {
         match events {
             Ok(events) => {
                 if let Some(first) = of_run.first() {
-                    self.audit_about(first.record.as_ref().map(|record| record.job), &first.message.tenant);
+                    self.audit_about(job_of(&first.message, first.record.as_deref()), &first.message.tenant);
                 }
                 let events = events.into_iter().map(|change| Event::Outbox { change }).collect();
                 self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
@@ -133,6 +133,11 @@ fn given_up(GivenUp { message, record, why, at_ms }: &GivenUp) -> OutboxMessageV
     view(message, record.as_deref(), state, reason, Some(*at_ms))
 }
 
+/// Whose run sends it. A missed deadline says so itself: there may be no run.
+fn job_of(message: &Message, record: Option<&RunRecord>) -> Option<JobId> {
+    record.map(|record| record.job).or_else(|| message.deadline.as_deref().map(|missed| missed.job))
+}
+
 fn view(
     message: &Message,
     record: Option<&RunRecord>,
@@ -143,7 +148,7 @@ fn view(
     OutboxMessageView {
         run_id: message.run,
         generation: message.generation,
-        job_id: record.map(|record| record.job),
+        job_id: job_of(message, record),
         tenant_id: message.tenant.to_string(),
         kind: message.kind,
         target_job: message.job.as_deref().map(str::to_owned),

@@ -117,7 +117,7 @@ pub(super) fn from_items(items: Vec<(u64, Vec<u8>)>) -> Result<HashMap<JobId, Gr
 pub(super) fn is_of_node(kind: MessageKind) -> bool {
     match kind {
         MessageKind::Start | MessageKind::Cancel => true,
-        MessageKind::End | MessageKind::Hook | MessageKind::Compensation => false,
+        MessageKind::End | MessageKind::Hook | MessageKind::Compensation | MessageKind::Deadline => false,
     }
 }
 

@@ -317,7 +317,7 @@ impl Shard {
             }
             if job.hot.status != JobStatus::Deleted {
                 self.add_name(&job.def.tenant, &job.def.name, id);
-                self.deps.tenants.gauge(&job.def.tenant).jobs.fetch_add(1, Ordering::Relaxed);
+                self.deps.tenants.count_jobs(&job.def.tenant, &job.def.name, 1);
             }
             for open in &job.hot.runs {
                 self.open_runs.insert(open.id(), id);
@@ -379,7 +379,7 @@ impl Shard {
         let Some(slot) = self.jobs.get(&id).filter(|slot| slot.live.is_none()) else { return false };
         let Ok(Some(resting)) = Resting::decode(&slot.def, &slot.hot) else { return false };
         let (hash, wake_ms) = (name_hash(&resting.tenant, &resting.name), resting.wake_ms);
-        self.deps.tenants.gauge(&resting.tenant).jobs.fetch_add(1, Ordering::Relaxed);
+        self.deps.tenants.count_jobs(&resting.tenant, &resting.name, 1);
         let backfill = resting.backfill;
         self.add_name_hash(hash, id);
         self.schedule(id, wake_ms);

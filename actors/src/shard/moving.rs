@@ -3,7 +3,6 @@
 use super::Shard;
 use crate::messages::PoolMsg;
 use campanile_schema::{ids::Epoch, job::JobStatus};
-use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 
 impl Shard {
@@ -34,7 +33,7 @@ impl Shard {
             let Some(job) = self.materialize(id) else { continue };
             metrics::gauge!("retry_queue_depth").decrement(crate::measure::retries(&job));
             if job.hot.status != JobStatus::Deleted {
-                self.deps.tenants.gauge(&job.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
+                self.deps.tenants.count_jobs(&job.def.tenant, &job.def.name, -1);
             }
         }
         // Behind all that the shard ever sent there.

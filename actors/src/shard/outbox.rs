@@ -19,11 +19,11 @@ use campanile_core::{
 };
 use campanile_schema::{
     event::Event,
-    ids::{SessionId, ShardId},
+    ids::{RunId, SessionId, ShardId},
     limits,
     peer::outbox::{Deliver, Delivered, Said},
     record::{FailedHook, HookFailure},
-    stored::outbox::{Failure, GiveUp, Message, OutboxEvent},
+    stored::outbox::{DropReason, Failure, GiveUp, Message, MessageKind, OutboxEvent},
 };
 use ractor::ActorRef;
 use std::{sync::Arc, time::Duration};
@@ -58,7 +58,15 @@ impl Shard {
         }
         for change in &sent {
             if let OutboxEvent::Dropped { message, why } = change {
-                end_with(&mut decision.events, message, failed_hook(message, GiveUp::Dropped(*why), message.at_ms));
+                let failed = failed_hook(message, GiveUp::Dropped(*why), message.at_ms);
+                let ends = |event: &Event| matches!(event, Event::RunEnded { record, .. } if record.run == message.run);
+                // The core has told the run of a hook that is over its budget.
+                let untold = message.kind == MessageKind::Deadline && *why == DropReason::OutboxFull;
+                if untold && !decision.events.iter().any(ends) {
+                    decision.events.extend(failed.and_then(|failed| self.tell_open_run(message.run, failed)));
+                } else {
+                    end_with(&mut decision.events, message, failed);
+                }
             }
         }
         decision.events.extend(sent.into_iter().map(|change| Event::Outbox { change }));
@@ -159,18 +167,24 @@ impl Shard {
         let message = self.post.owed.outbox.get(*id)?.clone();
         let failed = failed_hook(&message, GiveUp::Failed(*why), *at_ms)?;
         let run = message.run;
-        if let Some(job) = self.open_runs.get(&run).copied() {
-            let event = Event::HookFailed { job, run, failed, record: None };
-            if !self.activate(job) {
-                return None;
-            }
-            // As its own decision would.
-            apply::apply(&mut self.jobs.get_mut(&job)?.live.as_mut()?.job, &event);
-            return Some(event);
+        if self.open_runs.contains_key(&run) {
+            return self.tell_open_run(run, failed);
         }
         let mut record = self.post.owed.newest(&message)?.clone();
         Arc::make_mut(&mut record).add_failed_hook(failed.clone());
         Some(Event::HookFailed { job: record.job, run, failed, record: Some(record) })
+    }
+
+    /// The record of an open run says that a hook of it was not started.
+    fn tell_open_run(&mut self, run: RunId, failed: FailedHook) -> Option<Event> {
+        let job = self.open_runs.get(&run).copied()?;
+        let event = Event::HookFailed { job, run, failed, record: None };
+        if !self.activate(job) {
+            return None;
+        }
+        // As its own decision would.
+        apply::apply(&mut self.jobs.get_mut(&job)?.live.as_mut()?.job, &event);
+        Some(event)
     }
 
     /// A batch of a shard that is served somewhere comes back with a place. Of a shard that is on its way it waits without one.

@@ -282,9 +282,11 @@ impl Owed {
     }
 }
 
-/// The run whose end sends a message. To its nodes a DAG sends while it is open, and in the generation of the node.
+/// The run whose end sends a message. To its nodes a DAG sends while it is open, and in the generation of the node; what a deadline sends
+/// has all that it tells.
 fn sender_of(message: &Message) -> Option<(RunId, u32)> {
-    (!is_of_node(message.kind)).then_some((message.run, message.generation))
+    let of_end = !is_of_node(message.kind) && message.kind != MessageKind::Deadline;
+    of_end.then_some((message.run, message.generation))
 }
 
 /// A message that is owed, as a snapshot holds it.
@@ -345,6 +347,7 @@ mod tests {
             body_bytes: 10,
             budget: None,
             dropped: None,
+            deadline: None,
         };
         sending.send(wanted).unwrap();
         let sent = sending.events.into_iter().map(|change| Event::Outbox { change });

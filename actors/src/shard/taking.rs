@@ -178,9 +178,10 @@ impl Shard {
         if of_node {
             return Ok((job, asked(parcel, confirm, None)?));
         }
-        let HookBody { params, reason, trace, budget, .. } = decode("hook", &parcel.body).map_err(|_| Said::Broken)?;
+        let HookBody { params, reason, trace, budget, sealed, .. } =
+            decode("hook", &parcel.body).map_err(|_| Said::Broken)?;
         let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
-        let taken = Taken { key, source, params, reason, depth, confirm, marked, trace, budget };
+        let taken = Taken { key, source, params, reason, depth, confirm, marked, trace, budget, sealed };
         Ok((job, Command::Take(Box::new(taken))))
     }
 
@@ -205,7 +206,7 @@ impl Shard {
 
 /// What a START or a CANCEL asks.
 fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Result<Command, Said> {
-    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace, back, budget } =
+    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace, back, budget, deadline, scheduled } =
         decode("node", &parcel.body).map_err(|_| Said::Broken)?;
     let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
     let asked = NodeAsked {
@@ -223,6 +224,8 @@ fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Resu
         record,
         trace,
         budget,
+        deadline,
+        scheduled,
     };
     let asked = Box::new(asked);
     let starts = MessageKind::from_code(parcel.kind) == Some(MessageKind::Start);

@@ -8,6 +8,7 @@ use crate::{
 };
 use campanile_core::job::Reply;
 use campanile_schema::{
+    channel::is_hidden,
     event::{Event, PauseScope},
     ids::JobId,
     job::JobStatus,
@@ -114,7 +115,8 @@ impl Shard {
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         let mut found = TenantUse::default();
         for job in ids.into_iter().filter_map(|id| self.materialize(id)).filter(|job| job.def.tenant == tenant) {
-            found.jobs += u64::from(job.hot.status != JobStatus::Deleted);
+            // What only nodes make is shown to nobody, who could therefore not delete it first.
+            found.jobs += u64::from(job.hot.status != JobStatus::Deleted && !is_hidden(&job.def.name));
             found.open_runs += job.hot.runs.len() as u64;
         }
         self.when_durable(move || responder.send(Ok(found)));

@@ -4,10 +4,11 @@ use super::Shard;
 use crate::changes::{Change, ChangedItem};
 use campanile_core::job::Job;
 use campanile_schema::{
+    channel::is_hidden,
     event::Event,
     ids::RunId,
     record::RunRecord,
-    stored::backfill::BackfillChange,
+    stored::{backfill::BackfillChange, deadline::DeadlineChange},
     time::Timestamp,
     view::RunView,
     watch::{JobChange, JobStep, RunChange},
@@ -35,7 +36,8 @@ fn step(event: &Event) -> Step<'_> {
         | Event::RunConfirmed { run, .. }
         | Event::RunPrioritized { run, .. }
         | Event::GraphChanged { run, .. }
-        | Event::BackfillChanged { change: BackfillChange::Held { run }, .. } => Step::Run(*run),
+        | Event::BackfillChanged { change: BackfillChange::Held { run }, .. }
+        | Event::DeadlineChanged { change: DeadlineChange::Missed { run: Some(run), .. }, .. } => Step::Run(*run),
         Event::RunReopened { record, .. } => Step::Run(record.run),
         Event::RunEnded { record, .. } => Step::Ended(record),
         Event::JobCreated { .. } => Step::Job(JobStep::Created),
@@ -56,6 +58,7 @@ fn step(event: &Event) -> Step<'_> {
         | Event::HookFailed { .. }
         | Event::BackfillChanged { .. }
         | Event::BulkChanged { .. }
+        | Event::DeadlineChanged { .. }
         | Event::Audited { .. } => Step::Nothing,
     }
 }
@@ -81,6 +84,8 @@ impl Shard {
             let run = match step {
                 Step::Run(run) if !told.contains(&run) => job.run(run).map(|open| job.run_view(open)),
                 Step::Ended(record) if !told.contains(&record.run) => Some(RunView::from(record)),
+                // As in lists of jobs.
+                Step::Job(_) if is_hidden(&job.def.name) => None,
                 Step::Job(change) => {
                     changes.push(of(job, ChangedItem::Job(of_job(job, at, change))));
                     None

@@ -9,7 +9,7 @@ import pytest
 from nodes import ROOT
 
 from campanile import Created, Job, JobSpec, Once, Other, Run, RunState, Welcome, spec
-from campanile.enums import JobStatus, OnLostContact, Source
+from campanile.enums import DeadlineOf, JobStatus, OnLostContact, Source
 from campanile.executor import assignment as wire
 from campanile.executor.assignment import Assignment, Held
 from campanile.shapes import from_ms, read, to_ms, to_payload, write
@@ -136,3 +136,20 @@ def test_hooks_that_are_not_given_are_left_out() -> None:
     written = {"onFailure": [refund], "onDeadLetter": [{"job": "tell", "params": b"{}"}]}
     assert write(every) == written
     assert read(spec.Hooks, written) == every
+
+
+def test_a_webhook_and_a_callback_are_written_and_a_secret_is_not_shown() -> None:
+    hook = spec.Webhook("https://example.org/hook")
+    assert write(hook) == {"kind": "WEBHOOK", "url": "https://example.org/hook", "timeoutSec": 15}
+    callback = spec.Callback("https://example.org/done/token-7", secret="0123456789abcdef")
+    assert write(callback) == {"url": "https://example.org/done/token-7", "secret": "0123456789abcdef"}
+    assert repr(callback) == "Callback()"
+
+
+def test_a_deadline_is_written_as_it_was_given() -> None:
+    job = spec.JobSpec("nightly", spec.Manual(), deadline=spec.Deadline(by="04:00", timezone="Europe/Berlin"))
+    written = write(job)
+    assert written["deadline"] == {"by": "04:00", "timezone": "Europe/Berlin"}
+    assert read(spec.JobSpec, written) == job
+    within = spec.Deadline(within_sec=900, of=DeadlineOf.START)
+    assert write(within) == {"withinSec": 900, "of": "START"}

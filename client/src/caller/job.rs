@@ -2,8 +2,8 @@
 
 use campanile_schema::{
     job::{
-        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, JobSpec, MisfirePolicy, OnLostContact,
-        Overlap, Resources, Trigger,
+        Action, Backoff, CommandLimits, ConcurrencyPolicy, Deadline, Dialect, Gap, Hook, JobSpec, MisfirePolicy,
+        OnLostContact, Overlap, Resources, Trigger,
     },
     payload::Payload,
     time::{Moment, Timestamp},
@@ -62,6 +62,11 @@ impl Job {
     /// Runs the handler that executors registered under this name; unless told, the one named like the job.
     pub fn handler(mut self, name: &str) -> Self {
         self.spec.action = Some(Action::Handler { name: name.to_owned() });
+        self
+    }
+    /// Tells somebody by a POST of the run's params to this address, which the node itself sends. A secret param `secret` signs it.
+    pub fn webhook(mut self, url: impl Into<String>) -> Self {
+        self.spec.action = Some(Action::Webhook { url: url.into(), timeout_sec: 15 });
         self
     }
     /// Runs a program with its arguments, without a shell, on an executor that takes commands.
@@ -172,6 +177,21 @@ impl Job {
     /// A job of the same tenant that is started when a run becomes a dead letter, besides those of `on_failure`.
     pub fn on_dead_letter(mut self, job: impl Into<String>) -> Self {
         self.spec.hooks.on_dead_letter.push(Hook::new(job));
+        self
+    }
+    /// Until when a run has to end. It goes on all the same, and jobs of [`Self::on_deadline`] are started.
+    pub fn deadline(mut self, deadline: Deadline) -> Self {
+        self.spec.deadline = Some(deadline);
+        self
+    }
+    /// A job of the same tenant that is started when a run misses its deadline, or an instant made no run that had one.
+    pub fn on_deadline(mut self, job: impl Into<String>) -> Self {
+        self.spec.hooks.on_deadline.push(Hook::new(job));
+        self
+    }
+    /// An attempt that succeeds in less is marked as suspicious.
+    pub fn min_duration_sec(mut self, seconds: u64) -> Self {
+        self.spec.min_duration_sec = Some(seconds);
         self
     }
     /// A job of the same tenant that undoes what a run did that fails for good. It is started once for a run, and the run is started

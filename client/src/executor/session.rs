@@ -237,7 +237,7 @@ impl SessionTask {
         };
         let ending = match &a.action {
             Action::Command { .. } => Ending::ByItself,
-            Action::Handler { .. } | Action::Http { .. } | Action::Dag(_) => Ending::Dropped,
+            Action::Handler { .. } | Action::Http { .. } | Action::Webhook { .. } | Action::Dag(_) => Ending::Dropped,
         };
         let end = EndSignal::new(key, self.ended.clone());
         let span = self.config.on_body_end.as_ref().and_then(|_| BodySpan::begin(&mut a));
@@ -250,7 +250,7 @@ impl SessionTask {
         match action {
             Action::Handler { name } => self.config.handlers.get(name).or(self.config.any.as_ref()).cloned(),
             Action::Command { .. } => self.config.commands.clone(),
-            Action::Http { .. } => self.config.http.clone(),
+            Action::Http { .. } | Action::Webhook { .. } => self.config.http.clone(),
             // It has no attempts.
             Action::Dag(_) => None,
         }
@@ -434,6 +434,7 @@ fn describe(action: &Action) -> String {
         Action::Handler { name } => format!("the handler '{name}'"),
         Action::Command { .. } => "commands".to_owned(),
         Action::Http { .. } => "HTTP actions".to_owned(),
+        Action::Webhook { .. } => "webhooks".to_owned(),
         Action::Dag(_) => "DAGs".to_owned(),
     }
 }

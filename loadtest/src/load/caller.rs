@@ -189,7 +189,7 @@ impl Caller {
     /// With params that are laid over the job's.
     pub async fn trigger_with(&self, job: JobId, key: String, params: Option<Payload>) -> CallOutcome<RunId> {
         let line = CallerLine { key: Some(key.clone()), params: params.clone(), ..self.about(Verb::Trigger, job) };
-        let body = TriggerBody { manual_run_id: Some(key), params, reason: None };
+        let body = TriggerBody { manual_run_id: Some(key), params, reason: None, callback: None };
         let asked = self.ask(
             &line,
             false,

@@ -22,7 +22,7 @@ pub struct LedgerEntry {
     pub run: Option<RunId>,
 }
 
-mod opt_reason {
+pub(crate) mod opt_reason {
     use super::SkipReason;
     use serde::{Deserialize, Deserializer, Serializer, de};
     #[allow(clippy::ref_option)] // serde's signature

@@ -60,5 +60,13 @@ pub const FAILED_HOOKS_KEPT: usize = 16;
 pub const HOOKS_OF_KIND: usize = 4;
 /// Runs of hooks to which one end of a run may lead, all that follow from them included, count.
 pub const HOOK_BUDGET: u32 = 64;
+/// Runs of one job whose deadlines are decided at once, count; the others follow at once.
+pub const DEADLINES_PER_WAKE: usize = 64;
+/// Attempts of channels that a node runs at once unless it is configured otherwise, count.
+pub const CHANNEL_SLOTS: u32 = 64;
+/// Attempts of the channels of one tenant at once on a node, count: one receiver that does not answer keeps no other tenant's back.
+pub const CHANNEL_RUNS_PER_TENANT: u32 = 16;
+/// Longest time of one webhook, seconds.
+pub const WEBHOOK_TIMEOUT_SEC: u32 = 60;
 /// Largest `params` of a hook, bytes of JSON.
 pub const HOOK_PARAMS_BYTES: usize = 16 << 10;

@@ -45,6 +45,8 @@ pub(super) const BAD_TRIGGER: &[E] = &[
     E::JobPaused,
     E::TenantQuota,
     E::JobQueueFull,
+    E::NoSecretKey,
+    E::UpgradeUnderWay,
 ];
 pub(super) const BAD_PREVIEW: &[E] = &[
     E::InvalidArgument,

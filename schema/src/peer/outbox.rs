@@ -4,11 +4,16 @@ use crate::{
     ids::{RunId, ShardId},
     payload::Payload,
     record::{RunState, code},
-    stored::outbox::{MessageId, Refusal},
+    stored::{
+        Sealed,
+        deadline::StoredDeadline,
+        outbox::{MessageId, Refusal},
+    },
     text::Text,
     trace::{self, TraceContext},
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Messages of one shard to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +88,9 @@ pub struct HookBody {
     /// Runs of hooks to which the new run may lead. None: an earlier release sent it.
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
+    /// Secret params of the new run alone.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Arc<Sealed>>,
 }
 
 /// Body of START and CANCEL: what the run of a DAG's node is made of.
@@ -119,6 +127,12 @@ pub struct NodeBody {
     /// Runs of hooks to which the run of the node may lead. None: no hook has led to the DAG run.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
+    /// Until when the run of the node has to end, instead of what its job says.
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<StoredDeadline>,
+    /// A schedule made the DAG run: deadlines that count from its instant apply.
+    #[serde(rename = "s", default, skip_serializing_if = "std::ops::Not::not")]
+    pub scheduled: bool,
 }
 
 /// Body of END: how the run of a DAG's node has ended.

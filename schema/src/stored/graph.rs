@@ -154,7 +154,7 @@ fn is_waiting(state: &NodeState) -> bool {
 /// Numbers of optional enums.
 macro_rules! optional {
     ($module:ident, $type:ty) => {
-        mod $module {
+        pub(crate) mod $module {
             use super::Code;
             use serde::{Deserialize, Deserializer, Serializer, de};
             #[allow(clippy::ref_option)] // serde's signature

@@ -28,6 +28,8 @@ pub struct OtherHooks {
     pub on_timeout: Vec<StoredHook>,
     #[serde(rename = "d", default, skip_serializing_if = "Vec::is_empty")]
     pub on_dead_letter: Vec<StoredHook>,
+    #[serde(rename = "l", default, skip_serializing_if = "Vec::is_empty")]
+    pub on_deadline: Vec<StoredHook>,
 }
 
 pub(super) fn stored(hooks: &[Hook]) -> Vec<StoredHook> {
@@ -51,11 +53,12 @@ fn given(hooks: &[StoredHook]) -> Vec<Hook> {
 impl OtherHooks {
     /// Most jobs have none, and pay for none.
     pub(super) fn of(hooks: &Hooks) -> Option<Box<Self>> {
-        let Hooks { on_failure: _, on_success, on_timeout, on_dead_letter } = hooks;
+        let Hooks { on_failure: _, on_success, on_timeout, on_dead_letter, on_deadline } = hooks;
         let others = Self {
             on_success: stored(on_success),
             on_timeout: stored(on_timeout),
             on_dead_letter: stored(on_dead_letter),
+            on_deadline: stored(on_deadline),
         };
         (others != Self::default()).then(|| Box::new(others))
     }
@@ -69,6 +72,7 @@ impl StoredJob {
             HookKind::Success => others.map_or(&[], |hooks| &hooks.on_success),
             HookKind::Timeout => others.map_or(&[], |hooks| &hooks.on_timeout),
             HookKind::DeadLetter => others.map_or(&[], |hooks| &hooks.on_dead_letter),
+            HookKind::Deadline => others.map_or(&[], |hooks| &hooks.on_deadline),
         }
     }
 
@@ -80,6 +84,7 @@ impl StoredJob {
             on_success: of(HookKind::Success),
             on_timeout: of(HookKind::Timeout),
             on_dead_letter: of(HookKind::DeadLetter),
+            on_deadline: of(HookKind::Deadline),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::{
         RunRecord,
         code::{self, Code},
     },
+    stored::deadline::MissedDeadline,
     text::Text,
 };
 use schemars::JsonSchema;
@@ -32,6 +33,8 @@ upper_enum!(/// What a message asks of its receiver.
         Hook = "HOOK" = 3,
         /// A hook that undoes what the run did: once for the run, however often it fails.
         Compensation = "COMPENSATION" = 4,
+        /// Make a run because another one has missed its deadline, or never began.
+        Deadline = "DEADLINE" = 5,
     } default Hook);
 
 upper_enum!(/// Why a receiver will never do what a message asks. The answer is final.
@@ -81,7 +84,7 @@ pub struct Message {
     pub kind: MessageKind,
     #[serde(rename = "n")]
     pub tenant: Text,
-    /// START, CANCEL: the DAG run; END: the node's run; hooks: the run that ended.
+    /// START, CANCEL: the DAG run; END: the node's run; hooks: the run that ended or is late.
     #[serde(rename = "r")]
     pub run: RunId,
     #[serde(rename = "g", default = "one", skip_serializing_if = "is_one")]
@@ -116,6 +119,9 @@ pub struct Message {
     /// Hooks: runs of hooks to which the run that it makes may lead.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
+    /// DEADLINE: what was missed. `run` is the job's id when the instant made no run.
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Box<MissedDeadline>>,
 }
 
 fn one() -> u32 {

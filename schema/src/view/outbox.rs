@@ -1,7 +1,7 @@
 //! What people see of messages between jobs.
 
 use crate::{
-    hooks::HookKind,
+    hooks,
     ids::{JobId, RunId},
     job::upper_enum,
     record::{FailedHook, HookFailure},
@@ -50,7 +50,7 @@ pub struct OutboxMessageView {
 pub struct FailedHookView {
     /// Of the run when it ended.
     pub generation: u32,
-    /// Which of the job's hooks: `onFailure`, `onSuccess`, `onTimeout` or `onDeadLetter`.
+    /// Which of the job's hooks: `onFailure`, `onSuccess`, `onTimeout`, `onDeadLetter`, `onDeadline`; or `callback`.
     pub hook: String,
     /// Name of the job that was to be started.
     pub target_job: String,
@@ -65,7 +65,7 @@ impl From<&FailedHook> for FailedHookView {
     fn from(failed: &FailedHook) -> Self {
         Self {
             generation: failed.generation,
-            hook: HookKind::of(failed.index).map_or("hook", HookKind::field).to_owned(),
+            hook: hooks::name_of(failed.index).to_owned(),
             target_job: failed.job.to_string(),
             state: failed.state,
             reason: failed.reason.as_ref().map(ToString::to_string),

@@ -75,6 +75,7 @@ fn triggered() -> Event {
         timeout_sec: None,
         backfill: None,
         budget: None,
+        sealed: None,
     }
 }
 

@@ -106,6 +106,7 @@ pub fn samples() -> Vec<Sample> {
         timeout_sec: None,
         backfill: Some(ID),
         budget: None,
+        sealed: None,
     };
     vec![
         sample("event", "BackfillChanged", &event()),

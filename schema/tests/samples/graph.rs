@@ -26,6 +26,7 @@ pub fn graphs() -> Vec<(&'static str, StoredGraph)> {
         params: Payload::default(),
         rule: NodeRule::default(),
         timeout_sec: None,
+        deadline: None,
     };
     let edge = |from, to| StoredEdge { from, to, when: None };
     let mut last = plain("C", "finance/report");
@@ -205,6 +206,7 @@ pub fn stored() -> Vec<Sample> {
         timeout_sec: Some(600),
         backfill: None,
         budget: None,
+        sealed: None,
     };
     let params = Payload("{\"a\":1}".to_owned());
     let (timeout_sec, logical_ms) = (Some(600), Some(AT));
@@ -218,6 +220,8 @@ pub fn stored() -> Vec<Sample> {
         trace: None,
         back: false,
         budget: None,
+        deadline: None,
+        scheduled: false,
     };
     let traced = NodeBody { trace: Some(super::audit::trace()), ..node.clone() };
     let cancel = NodeBody { node: 0, params: Payload::default(), timeout_sec: None, logical_ms: None, ..node.clone() };
@@ -256,5 +260,7 @@ pub fn node_body_of_backfill() -> NodeBody {
         trace: None,
         back: true,
         budget: None,
+        deadline: None,
+        scheduled: false,
     }
 }

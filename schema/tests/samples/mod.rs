@@ -5,9 +5,10 @@
 pub mod audit;
 pub mod backfill;
 pub mod bulk;
+pub mod deadline;
 pub mod graph;
 pub mod grow;
-mod outbox;
+pub mod outbox;
 
 use campanile_schema::{
     event::{Event, Interval, LedgerEntry, Next, Outcome, PauseScope, SkipReason, StopReason},
@@ -148,6 +149,8 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         timeout_sec: 30,
         max_redirects: 0,
     });
+    let mut webhook = plain("webhook", StoredTrigger::Manual {});
+    webhook.action = Some(StoredAction::Webhook { url: "https://example.org/hook".to_owned(), timeout_sec: 15 });
     let mut described = plain("described", StoredTrigger::Manual {});
     described.display_name = Some("\u{6bcf}\u{65e5}\u{8ba1}\u{8d39}".into());
     described.description = Some("Closes the books.\nAsk before you stop it.".into());
@@ -169,6 +172,7 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("manual, texts for people", described),
         ("manual, bounded in time", in_time),
         ("manual, with a target", aimed),
+        ("manual, webhook", webhook),
     ]
 }
 
@@ -218,6 +222,8 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         budget: None,
         compensated: false,
         priority: None,
+        timing: None,
+        sealed: None,
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -294,6 +300,7 @@ pub fn events() -> Vec<Event> {
         timeout_sec: None,
         backfill: None,
         budget: None,
+        sealed: None,
     };
     vec![
         Event::TenantSet { tenant: tenant() },
@@ -349,6 +356,7 @@ pub fn events() -> Vec<Event> {
             timeout_sec: None,
             backfill: None,
             budget: None,
+            sealed: None,
         },
         Event::RunReleased { job, run, at_ms },
         Event::RetryDue { job, run, at_ms },
@@ -468,6 +476,7 @@ pub fn samples() -> Vec<Sample> {
     samples.extend(graph::changes().iter().map(|change| sample("graph change", graph::change_name(change), change)));
     samples.extend(backfill::samples());
     samples.extend(bulk::samples());
+    samples.extend(deadline::samples());
     samples.push(sample("node body", "in the lane of backfills", &graph::node_body_of_backfill()));
     samples.push(sample("tenant", "of a target", &target()));
     samples.push(sample("event", "TenantSet, of a target", &Event::TenantSet { tenant: target() }));

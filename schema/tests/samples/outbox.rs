@@ -8,7 +8,7 @@ use campanile_schema::{
     peer::outbox::{Deliver, Delivered, EndBody, HookBody, Parcel, RunFacts, Said},
     record::{FailedHook, HookFailure, RunRecord, RunState, Source},
     stored::{
-        OtherHooks, StoredHook,
+        OtherHooks, Sealed, StoredHook,
         outbox::{
             DropReason, Failure, GiveUp, Message, MessageId, MessageKind, OutboxEvent, OutboxHead, OutboxItem, Refusal,
         },
@@ -18,7 +18,7 @@ use campanile_schema::{
 use std::sync::Arc;
 
 /// With every field.
-fn full() -> Message {
+pub fn full() -> Message {
     Message {
         id: MessageId(70_000),
         from: 3_752,
@@ -37,6 +37,7 @@ fn full() -> Message {
         marked: true,
         until_ms: Some(AT + 86_400_000),
         budget: None,
+        deadline: None,
     }
 }
 
@@ -172,6 +173,7 @@ fn of_hooks() -> Vec<Sample> {
         timeout_sec: None,
         backfill: None,
         budget: None,
+        sealed: None,
     };
     let record = RunRecord { source: Source::Event, depth: 2, marked: true, ..super::runs()[0].1.clone() };
     let mut job = super::typical();
@@ -182,16 +184,24 @@ fn of_hooks() -> Vec<Sample> {
         on_success: vec![stored_hook("thank", false)],
         on_timeout: vec![stored_hook("undo", true), stored_hook("tell", false)],
         on_dead_letter: vec![stored_hook("tell", false)],
+        on_deadline: Vec::new(),
     }));
     let mut led = made.clone();
     if let Event::RunCreated { budget, .. } = &mut led {
         *budget = Some(20);
+    }
+    let told = RunRecord { sealed: Some(sealed().into()), ..super::runs()[0].1.clone() };
+    let mut tells = made.clone();
+    if let Event::RunCreated { sealed: of, .. } = &mut tells {
+        *of = Some(sealed().into());
     }
     let undone = RunRecord { budget: Some(20), compensated: true, ..record.clone() };
     vec![
         sample("event", "RunCreated, by a message", &made),
         sample("event", "RunCreated, by a hook with a budget", &led),
         sample("run", "of a hook with a budget, and compensated", &undone),
+        sample("run", "with a callback", &told),
+        sample("event", "RunCreated, by a callback", &tells),
         sample("job", "with hooks of every kind", &every),
         sample("run", "made by a message", &record),
         sample("job", "with a hook", &job),
@@ -202,9 +212,23 @@ fn stored_hook(job: &str, compensation: bool) -> StoredHook {
     StoredHook { job: job.into(), params: Payload("{\"amount\":12}".to_owned()), compensation }
 }
 
+/// Of one run.
+pub fn sealed() -> Sealed {
+    let names = vec!["secret".to_owned(), "url".to_owned()];
+    Sealed { names, key_id: "k1".to_owned(), nonce: vec![7; 24], ciphertext: vec![1, 2, 3] }
+}
+
 fn hook_body(trace: Option<TraceContext>) -> HookBody {
     let params = Payload("{\"a\":1}".to_owned());
-    HookBody { run: RUN, generation: 2, params, reason: "onFailure of run 11944".to_owned(), trace, budget: None }
+    HookBody {
+        run: RUN,
+        generation: 2,
+        params,
+        reason: "onFailure of run 11944".to_owned(),
+        trace,
+        budget: None,
+        sealed: None,
+    }
 }
 
 pub fn samples() -> Vec<Sample> {
@@ -212,6 +236,7 @@ pub fn samples() -> Vec<Sample> {
         sample("message", "every field", &full()),
         sample("message", "an end", &end()),
         sample("hook body", "plain", &hook_body(None)),
+        sample("hook body", "of a callback", &HookBody { sealed: Some(sealed().into()), ..hook_body(None) }),
         sample("hook body", "with a budget", &HookBody { budget: Some(20), ..hook_body(None) }),
         sample("message", "a hook with a budget", &with_budget(20)),
         sample("hook body", "in a trace", &hook_body(Some(super::audit::trace()))),

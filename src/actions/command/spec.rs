@@ -37,7 +37,7 @@ impl CommandSpec {
                 limits: *limits,
                 nice: *nice,
             }),
-            Action::Handler { .. } | Action::Http { .. } | Action::Dag(_) => None,
+            Action::Handler { .. } | Action::Http { .. } | Action::Webhook { .. } | Action::Dag(_) => None,
         }
     }
 }

@@ -42,10 +42,16 @@ impl Resolve for System {
     }
 }
 
+/// What lets HTTP actions call more than public addresses, and what lets channels.
+const HTTP_ALLOW: &str = "--http-allow";
+const CHANNELS_ALLOW: &str = "[channels] allow";
+
 /// How an executor's requests leave its machine.
 #[derive(Clone)]
 pub struct Outbound {
     allowed: Allowed,
+    /// What the operator says it with, for people.
+    allowed_by: &'static str,
     resolver: Arc<dyn Resolve>,
     /// Beside the machine's own.
     authorities: Vec<CertificateDer<'static>>,
@@ -92,7 +98,13 @@ impl fmt::Display for Origin {
 
 impl Outbound {
     pub fn new(allowed: Allowed) -> Self {
-        Self { allowed, resolver: Arc::new(System), authorities: Vec::new(), tls: Arc::default() }
+        Self {
+            allowed,
+            allowed_by: HTTP_ALLOW,
+            resolver: Arc::new(System),
+            authorities: Vec::new(),
+            tls: Arc::default(),
+        }
     }
 
     /// As [`Outbound::new`] with what flags or the configuration say; `ca` a PEM file, empty = none. Errors are sentences.
@@ -102,6 +114,11 @@ impl Outbound {
             outbound.authorities = campanile_security::tls::certificates("CA", Path::new(ca))?;
         }
         Ok(outbound)
+    }
+
+    /// The same for channels, which have a setting of their own.
+    pub fn of_channels<T: AsRef<str>>(allow: &[T], ca: &str) -> Result<Self, String> {
+        Ok(Self { allowed_by: CHANNELS_ALLOW, ..Self::configured(allow, ca)? })
     }
 
     /// With another resolver than the machine's.
@@ -146,7 +163,7 @@ impl Outbound {
                 None if fine.len() < HTTP_ACTION_ADDRESSES && !fine.contains(&address) => fine.push(address),
                 None => {}
                 Some(what) => {
-                    tracing::warn!(host, %address, "an HTTP action may not call this address: --http-allow, [executor] http_allow");
+                    tracing::warn!(host, %address, "this address may not be called: {}", self.allowed_by);
                     refused = Some(what);
                 }
             }
@@ -155,7 +172,7 @@ impl Outbound {
             _ if !fine.is_empty() => Ok(fine),
             Some(what) => Err(Failed::new(
                 Fault::AddressRefused,
-                format!("{host} leads to {what}; executors call only public ones, and what --http-allow names"),
+                format!("{host} leads to {what}; executors call only public ones, and what {} names", self.allowed_by),
             )),
             None => Err(Failed::new(Fault::NameNotFound, format!("cannot find {host}: the name has no address"))),
         }

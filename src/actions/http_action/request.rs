@@ -1,14 +1,16 @@
 //! The request of one attempt as it is sent: what its author wrote, filled in, and the headers that tell of the attempt.
 
 use super::{Failed, Fault, connect::Origin};
+use crate::webhook::Told;
 use bytes::Bytes;
 use campanile_core::action::{
     http::{OWN_HEADERS, Request, TRACEPARENT, absolute},
     template::Facts,
+    webhook::URL,
 };
 use campanile_schema::{job::Action, rpc::executor::Assignment, shape::shortened};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use url::Url;
 
 const USER_AGENT: &str = concat!("campanile/", env!("CARGO_PKG_VERSION"));
@@ -32,9 +34,12 @@ pub(super) struct Prepared {
 impl Prepared {
     /// None: the action is of another kind.
     pub fn of(assignment: &Assignment) -> Option<Result<Self, Failed>> {
-        let Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } = &assignment.action
-        else {
-            return None;
+        let (method, url, headers, body, expect_status, timeout_sec, max_redirects) = match &assignment.action {
+            Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
+                (method, url, headers, body, expect_status, timeout_sec, max_redirects)
+            }
+            Action::Webhook { url, timeout_sec } => return Some(Self::webhook(assignment, url, *timeout_sec)),
+            Action::Handler { .. } | Action::Command { .. } | Action::Dag(_) => return None,
         };
         let request = Request { method: *method, url, headers, body: body.as_ref() };
         let filled = match request.fill(&Facts::of(assignment)) {
@@ -56,6 +61,29 @@ impl Prepared {
             timeout: Duration::from_secs(u64::from(*timeout_sec)),
             redirects_left: *max_redirects,
         }))
+    }
+
+    /// A webhook: what is told, signed; and no redirect is followed.
+    fn webhook(assignment: &Assignment, url: &str, timeout_sec: u32) -> Result<Self, Failed> {
+        let wrong = |why: String| Failed::new(Fault::Template, why);
+        // That of a callback is of the run.
+        let own = assignment.secrets.get(URL).filter(|_| url.is_empty());
+        let url = absolute(own.map_or(url, String::as_str)).map_err(|why| wrong(format!("action.{why}")))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let Told { headers: signed, body } = Told::of(assignment, now).map_err(wrong)?;
+        let mut headers = about(assignment);
+        headers.extend(signed);
+        Ok(Self {
+            method: Method::POST,
+            url,
+            // It may hold a token: only the host is shown.
+            written: Some("/***".to_owned()),
+            headers,
+            body: Bytes::from(body),
+            expect: (200, 299),
+            timeout: Duration::from_secs(u64::from(timeout_sec)),
+            redirects_left: 0,
+        })
     }
 
     /// The request that a redirect asks for. To another origin only what describes the body goes along: the rest was meant for

@@ -190,13 +190,20 @@ fn actions_differ(old: &JobSpec, new: &JobSpec, what: &mut Vec<String>) -> bool 
         (Action::Http { method, url, .. }, Action::Command { command, .. }) => {
             what.push(changed("action", &format!("{method} {url}"), &command.join(" ")));
         }
+        (Action::Webhook { url, .. }, Action::Command { command, .. }) => {
+            what.push(changed("action", &format!("the webhook {url}"), &command.join(" ")));
+        }
         (Action::Dag(_), Action::Command { command, .. }) => {
             what.push(changed("action", "a DAG", &command.join(" ")));
         }
         // Lines always make commands.
         (
-            Action::Command { .. } | Action::Handler { .. } | Action::Http { .. } | Action::Dag(_),
-            Action::Handler { .. } | Action::Http { .. } | Action::Dag(_),
+            Action::Command { .. }
+            | Action::Handler { .. }
+            | Action::Http { .. }
+            | Action::Webhook { .. }
+            | Action::Dag(_),
+            Action::Handler { .. } | Action::Http { .. } | Action::Webhook { .. } | Action::Dag(_),
         ) => {}
     }
     what.len() > before
@@ -208,7 +215,14 @@ fn merged_action(old: &JobSpec, new: &JobSpec) -> Option<Action> {
         (Action::Command { cwd, output_cap_kb, limits, nice, .. }, Action::Command { command, env, stdin, .. }) => {
             Some(Action::Command { command, env, cwd, stdin, output_cap_kb, limits, nice })
         }
-        (Action::Handler { .. } | Action::Command { .. } | Action::Http { .. } | Action::Dag(_), new) => Some(new),
+        (
+            Action::Handler { .. }
+            | Action::Command { .. }
+            | Action::Http { .. }
+            | Action::Webhook { .. }
+            | Action::Dag(_),
+            new,
+        ) => Some(new),
     }
 }
 

@@ -60,7 +60,9 @@ fn only(import: &Import) -> &ImportedJob {
 fn command(job: &ImportedJob) -> (Vec<String>, BTreeMap<String, String>, Option<String>) {
     match job.spec.action.clone().unwrap() {
         Action::Command { command, env, stdin, .. } => (command, env, stdin),
-        other @ (Action::Handler { .. } | Action::Http { .. } | Action::Dag(_)) => panic!("{other:?}"),
+        other @ (Action::Handler { .. } | Action::Http { .. } | Action::Webhook { .. } | Action::Dag(_)) => {
+            panic!("{other:?}")
+        }
     }
 }
 

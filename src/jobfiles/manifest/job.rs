@@ -9,8 +9,8 @@ use super::{
 use campanile_schema::{
     graph::{EdgeSpec, GraphSpec, NodeSpec},
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, Hooks, JobSpec, MisfirePolicy, OnLostContact, Overlap,
-        Resources, Trigger,
+        Action, Backoff, ConcurrencyPolicy, Deadline, Dialect, Gap, Hooks, JobSpec, MisfirePolicy, OnLostContact,
+        Overlap, Resources, Trigger,
     },
     payload::Payload,
     time::{Moment, Timestamp},
@@ -184,6 +184,12 @@ pub struct Spec {
     /// The named system that its bodies call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Until when a run has to end. It goes on all the same; hooks of `onDeadline` are started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// An attempt that succeeds in less is marked as suspicious.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_duration: Option<Seconds>,
 }
 
 campanile_schema::redacted_debug!(Spec {
@@ -191,7 +197,7 @@ campanile_schema::redacted_debug!(Spec {
     misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout, max_runtime,
     idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
     edges, fail_fast, max_parallel, params,
-    priority, resources, hooks, display_name, description, owner, target,
+    priority, resources, hooks, display_name, description, owner, target, deadline, min_duration,
 } hides { secret_params });
 
 /// `maxAttempts` counts the first try.
@@ -323,6 +329,8 @@ fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant,
     spec.priority = written.priority.unwrap_or(spec.priority);
     spec.resources = written.resources.unwrap_or(spec.resources);
     spec.hooks = written.hooks.unwrap_or_default();
+    spec.deadline = written.deadline;
+    spec.min_duration_sec = written.min_duration.map(|Seconds(seconds)| seconds);
     (spec.display_name, spec.description, spec.owner) = (written.display_name, written.description, written.owner);
     spec.target = written.target;
     spec.params = params.unwrap_or(spec.params);

@@ -49,6 +49,8 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         owner,
         annotations,
         target,
+        deadline,
+        min_duration_sec,
     } = job;
     let usual = JobSpec::new(tenant_id, name, Trigger::Manual {});
     let mut spec: Spec = serde_json::from_value(Value::Object(timing(trigger)?)).map_err(|error| error.to_string())?;
@@ -67,6 +69,8 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.priority = unusual(priority, &usual.priority);
     spec.resources = unusual(resources, &usual.resources);
     spec.hooks = unusual(hooks, &usual.hooks);
+    spec.deadline.clone_from(deadline);
+    spec.min_duration = min_duration_sec.map(super::span::Seconds);
     spec.display_name.clone_from(display_name);
     spec.description.clone_from(description);
     spec.owner.clone_from(owner);
@@ -76,7 +80,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
             set_graph(&mut spec, graph);
             ManifestKind::Dag
         }
-        Some(Action::Handler { .. } | Action::Command { .. } | Action::Http { .. }) | None => {
+        Some(Action::Handler { .. } | Action::Command { .. } | Action::Http { .. } | Action::Webhook { .. }) | None => {
             set_action(&mut spec, name, action.as_ref())?;
             ManifestKind::Job
         }
@@ -181,7 +185,9 @@ fn set_action(spec: &mut Spec, job: &str, action: Option<&Action>) -> Result<(),
                 spec.action = Some(action.clone());
             }
         }
-        Some(action @ (Action::Http { .. } | Action::Dag(_))) => spec.action = Some(action.clone()),
+        Some(action @ (Action::Http { .. } | Action::Webhook { .. } | Action::Dag(_))) => {
+            spec.action = Some(action.clone())
+        }
     }
     Ok(())
 }

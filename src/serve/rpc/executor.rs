@@ -14,6 +14,7 @@ use super::{
 use campanile_actors::scheduler::session_taken;
 use campanile_core::job::Claimant;
 use campanile_schema::{
+    channel::CHANNEL_POOL,
     error::{ApiError, ErrorCode},
     ids::ExecutorSession,
     limits::{
@@ -299,7 +300,12 @@ fn too_many(field: &str) -> ApiError {
 /// Refuses what an executor must not register as.
 fn check(who: &Caller, register: Register) -> Result<Register, ApiError> {
     match who.role {
-        Role::Operator => {}
+        Role::Operator => {
+            if register.pools.iter().any(|pool| pool == CHANNEL_POOL) {
+                let message = format!("pools: '{CHANNEL_POOL}' is the node's own");
+                return Err(ApiError::new(ErrorCode::Forbidden, message));
+            }
+        }
         Role::Executor => {
             if let Some(pool) = register.pools.iter().find(|pool| !who.pools.contains(pool)) {
                 let message =

@@ -74,6 +74,8 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         budget: None,
         compensated: false,
         priority: None,
+        timing: None,
+        sealed: None,
     }
 }
 

@@ -3,6 +3,7 @@
 mod command;
 pub mod http;
 pub mod template;
+pub mod webhook;
 
 use crate::{graph::compile::prepare, reject::Rejection};
 use campanile_schema::{
@@ -55,6 +56,7 @@ pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
         }
         Some(Action::Handler { .. }) | None => Ok(()),
         Some(Action::Dag(spec)) => dag(spec),
+        Some(Action::Webhook { url, timeout_sec }) => webhook::check(url, *timeout_sec, spec).map_err(invalid),
         Some(Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }) => {
             let request = http::Request { method: *method, url, headers, body: body.as_ref() };
             request.check(&spec.secret_params).map_err(|why| invalid(format!("action.{why}")))?;

@@ -16,6 +16,7 @@ use campanile_schema::{
     graph::{GraphSpec, StoredEdge, StoredGraph, StoredNode, state::NodeRule},
     limits,
     shape::shortened,
+    stored::deadline::StoredDeadline,
     text::Text,
 };
 use std::{
@@ -47,6 +48,7 @@ pub struct GraphNode {
     pub job: Text,
     pub rule: NodeRule,
     pub timeout_sec: Option<u64>,
+    pub deadline: Option<StoredDeadline>,
     pub params: ParamsTemplate,
     /// What other nodes and the conditions behind it read of its result.
     pub fields: Fields,
@@ -96,6 +98,7 @@ fn stored(spec: &GraphSpec) -> Result<StoredGraph, Rejection> {
         params: node.params.clone(),
         rule: node.rule,
         timeout_sec: node.timeout_sec,
+        deadline: node.deadline.as_ref().and_then(|deadline| deadline.stored().ok()),
     };
     let edge = |(at, edge): (usize, &campanile_schema::graph::EdgeSpec)| {
         let (from, to) = (place_of(at, "from", &edge.from)?, place_of(at, "to", &edge.to)?);
@@ -228,6 +231,7 @@ fn compiled(at: usize, node: &StoredNode, root: bool) -> Result<GraphNode, Rejec
         job: node.job.clone(),
         rule: node.rule,
         timeout_sec: node.timeout_sec,
+        deadline: node.deadline.clone(),
         params: ParamsTemplate::parse(&node.params).map_err(|why| of("params", &why))?,
         fields: Fields::default(),
     })

@@ -14,6 +14,7 @@ use campanile_schema::{
     },
     limits,
     payload::Payload,
+    stored::deadline::StoredDeadline,
     text::Text,
     time::Timestamp,
 };
@@ -28,6 +29,8 @@ pub struct StartBody {
     pub params: Payload,
     /// Seconds per attempt; the job's own when there is none.
     pub timeout_sec: Option<u64>,
+    /// Until when its run has to end; what the job says when there is none.
+    pub deadline: Option<StoredDeadline>,
     /// Instant that the DAG run stands for, ms.
     pub logical_ms: Option<i64>,
     /// Paths of the result fields that the end of the run must bring, each as its names joined by dots.
@@ -43,6 +46,7 @@ impl GraphRun {
             generation: self.node(node).generation(),
             params: dag_params.laid_over(Some(&self.params(node)?)),
             timeout_sec: of.timeout_sec,
+            deadline: of.deadline.clone(),
             logical_ms: self.logical_ms,
             fields: of.fields.iter().map(super::fields::FieldPath::text).collect(),
         })

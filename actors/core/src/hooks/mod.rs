@@ -5,7 +5,8 @@
 //! **Budget.** A run to which no hook has led is a *root*: it may lead to [`HOOK_BUDGET`] runs of hooks. When it ends and starts `n` of
 //! them, what is left is divided among these; each keeps its part and divides it again. So all runs that follow from one end of a root
 //! are never more than the budget. A hook for which nothing is left is not started, and the run says so. The runs of a DAG's nodes are
-//! roots if the DAG run is one; else they and the DAG run share its part. Besides, `MESSAGE_DEPTH` bounds the length of a chain.
+//! roots if the DAG run is one; else they and the DAG run share its part. The hooks of a deadline that was missed get half of what is
+//! the run's, and those of its end the rest. Besides, `MESSAGE_DEPTH` bounds the length of a chain.
 //!
 //! **Compensation.** It undoes what the run did. It is started once for the run: its key has no generation, and the run remembers it,
 //! because keys do not live for ever. Such a run is started again only with `force`.
@@ -48,8 +49,33 @@ pub fn due<'a>(def: &'a StoredJob, record: &RunRecord) -> Vec<DueHook<'a>> {
             }
         }
     }
-    let nodes = def.graph().map_or(0, |graph| graph.nodes.len());
-    divide(own_budget(record.budget, nodes), &mut due);
+    divide(own_budget(record.budget, nodes_of(def)) - spent_on_deadline(def, Some(record)), &mut due);
+    due
+}
+
+fn nodes_of(def: &StoredJob) -> usize {
+    def.graph().map_or(0, |graph| graph.nodes.len())
+}
+
+/// What the hooks of a deadline may lead to: half of what is the run's own. `record`: None, there is no run.
+pub fn budget_of_deadline(def: &StoredJob, record: Option<&RunRecord>) -> u32 {
+    own_budget(record.and_then(|record| record.budget), nodes_of(def)) / 2
+}
+
+/// The part of the run's own budget that is not for the hooks of its end, because it has missed a deadline.
+fn spent_on_deadline(def: &StoredJob, record: Option<&RunRecord>) -> u32 {
+    let missed = |record: &&RunRecord| record.timing.as_ref().is_some_and(|timing| timing.missed_ms.is_some());
+    record
+        .filter(missed)
+        .filter(|_| kept(Rule::DeadlineShares))
+        .map_or(0, |record| budget_of_deadline(def, Some(record)))
+}
+
+/// These hooks, with the parts that each of them gets of a budget.
+pub(crate) fn divided<'a>(budget: u32, hooks: Vec<(&'a StoredHook, u32)>) -> Vec<DueHook<'a>> {
+    let mut due: Vec<DueHook<'a>> =
+        hooks.into_iter().map(|(hook, number)| DueHook { hook, number, budget: None }).collect();
+    divide(budget, &mut due);
     due
 }
 
@@ -72,6 +98,8 @@ fn starts(kind: HookKind, record: &RunRecord) -> bool {
         HookKind::Success => state == RunState::Success || (state == RunState::Failed && !kept(Rule::SuccessAlone)),
         HookKind::Timeout => state == RunState::Timeout && kept(Rule::TimeoutBesides),
         HookKind::DeadLetter => record.dead_letter || (state == RunState::Failed && !kept(Rule::DeadLetterOnly)),
+        // Before the end, if at all.
+        HookKind::Deadline => false,
     }
 }
 

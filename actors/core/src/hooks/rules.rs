@@ -24,6 +24,8 @@ breakable! {
         BudgetIsCarried,
         /// The nodes of a DAG run that a hook has started share what it may lead to.
         NodesShare,
+        /// What hooks of a deadline may lead to is taken from what those of the end may.
+        DeadlineShares,
         /// A hook for which nothing is left is recorded.
         RefusalIsRecorded,
         /// A compensation is sent as one, so that its key has no generation and its run has the source COMPENSATION.

@@ -2,7 +2,7 @@
 //! checks whether an event is valid; replay applies exactly what `decide` emitted.
 
 use super::{
-    backfill, dag,
+    backfill, dag, deadline,
     rules::{Rule, kept},
     state::{CATCH_UP_PACE_MS, HotState, Job, OpenRun},
     time_limit,
@@ -36,6 +36,7 @@ pub fn created(job: JobId, spec: impl Into<Arc<StoredJob>>, at_ms: i64) -> Job {
         runs: Vec::new(),
         backfill: None,
         bulk: None,
+        owed: None,
     };
     let mut job = Job::new(job, spec.into(), hot);
     // A ONCE that lies in the past by less than its misfire threshold is still due.
@@ -71,6 +72,9 @@ pub fn apply(job: &mut Job, event: &Event) {
             job.hot.cursor_ms = job.hot.cursor_ms.max(*at_ms);
             job.hot.delay_base_ms = job.hot.cursor_ms;
             job.hot.catch_up_ms = None;
+            if spec.deadline().is_none() {
+                job.hot.owed = None;
+            }
             job.refresh_next_due();
         }
         Event::JobPaused { at_ms, bulk, .. } => {
@@ -89,6 +93,7 @@ pub fn apply(job: &mut Job, event: &Event) {
         }
         Event::JobDeleted { at_ms, .. } => {
             job.hot.status = JobStatus::Deleted;
+            job.hot.owed = None;
             job.hot.updated_ms = *at_ms;
         }
         Event::JobQuarantined { at_ms, reason, .. } => {
@@ -119,6 +124,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             timeout_sec,
             backfill: of_backfill,
             budget,
+            sealed,
             ..
         } => {
             let record = RunRecord {
@@ -149,6 +155,8 @@ pub fn apply(job: &mut Job, event: &Event) {
                 budget: *budget,
                 compensated: false,
                 priority: None,
+                timing: None,
+                sealed: sealed.clone(),
             };
             job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));
@@ -309,6 +317,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             dag::changed(job, *run, *generation, changes, *at_ms);
         }
         Event::BackfillChanged { change, at_ms, .. } => backfill::changed(job, change, *at_ms),
+        Event::DeadlineChanged { change, .. } => deadline::changed(job, change),
         Event::DeadLetterDiscarded { .. } => {}
     }
 }

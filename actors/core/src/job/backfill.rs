@@ -14,7 +14,10 @@ use super::{
     command::Context,
     state::{Job, OpenRun},
 };
-use crate::backfill::rules::{Rule, kept};
+use crate::{
+    backfill::rules::{Rule, kept},
+    channels::Placed,
+};
 use campanile_schema::{
     ids::BackfillId,
     job::ConcurrencyPolicy,
@@ -46,7 +49,7 @@ impl OpenRun {
 impl Job {
     /// FORBID and QUEUE_ONE: one run at a time, of whatever lane.
     pub(crate) fn is_one_at_a_time(&self) -> bool {
-        match self.def.concurrency {
+        match self.def.policy() {
             ConcurrencyPolicy::Forbid | ConcurrencyPolicy::QueueOne => true,
             ConcurrencyPolicy::Allow | ConcurrencyPolicy::Replace => false,
         }
@@ -69,7 +72,7 @@ impl Job {
 
     /// Whether a run that comes waits until others have ended. `back`: it is in the lane of backfills.
     pub(crate) fn holds_newcomer(&self, back: bool) -> bool {
-        match self.def.concurrency {
+        match self.def.policy() {
             ConcurrencyPolicy::Allow => false,
             ConcurrencyPolicy::Replace => !(back && kept(Rule::PoliciesIgnore)) && self.has_live(),
             ConcurrencyPolicy::Forbid | ConcurrencyPolicy::QueueOne if back => self.is_active(),

@@ -7,6 +7,7 @@
 //! first one that announces it.
 
 use super::state::Job;
+use crate::channels::Placed;
 use campanile_schema::{
     ids::{ExecutorSession, RunId, Token},
     text::Text,
@@ -34,7 +35,7 @@ impl Claimant {
 pub(crate) fn owns(job: &Job, run: RunId, by: &Claimant) -> bool {
     job.run(run).filter(|open| open.has_body()).is_some_and(|open| match &open.credential {
         Some(credential) => *credential == by.credential,
-        None => by.serves(&job.def.pool),
+        None => by.serves(&job.def.place()),
     })
 }
 

@@ -12,7 +12,7 @@ use campanile_schema::{
     peer::shard::GraphAction,
     record::{RunRecord, Source},
     rpc::executor::Ended,
-    stored::{StoredJob, audit::CallOrigin},
+    stored::{Sealed, StoredJob, audit::CallOrigin, deadline::StoredDeadline},
     text::Text,
     trace::{self, Sampling, TraceContext},
     view::ConfirmDecision,
@@ -87,6 +87,9 @@ pub struct Taken {
     /// Runs of hooks to which it may lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
+    /// Secret params of this run alone, of a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Arc<Sealed>>,
 }
 
 /// What a run of a DAG asks of the job of a node.
@@ -116,6 +119,12 @@ pub struct NodeAsked {
     /// Runs of hooks to which it may lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
+    /// Until when the run has to end, instead of what the job says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<StoredDeadline>,
+    /// A schedule made the DAG run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scheduled: bool,
 }
 
 /// A command to a job that exists.
@@ -142,6 +151,9 @@ pub enum Command {
         /// Who calls; the run tells it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Arc<CallOrigin>>,
+        /// Who is told when the run has ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sealed: Option<Arc<Sealed>>,
     },
     /// A message of another job makes a run. The shard has looked its key up.
     Take(Box<Taken>),

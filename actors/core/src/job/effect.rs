@@ -29,7 +29,8 @@ impl Need {
             None => Self::Handler(job.name.clone()),
             Some(StoredAction::Handler { name }) => Self::Handler(name.clone()),
             Some(StoredAction::Command { .. }) => Self::Command,
-            Some(StoredAction::Http { .. }) => Self::Http,
+            // Only the executors of the node's own pool are asked for a channel.
+            Some(StoredAction::Http { .. } | StoredAction::Webhook { .. }) => Self::Http,
             // Its runs never wait for an executor.
             Some(StoredAction::Dag(_)) => Self::Handler(job.name.clone()),
         }

@@ -75,6 +75,7 @@ impl OpenGraph {
             body_bytes: params + body::NODE_BYTES,
             budget: None,
             dropped: None,
+            deadline: None,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! One job: its definition, its schedule, its hot state and its open runs, and the commands that change them.
 //!
 //! Files: `state` what a job is; `command` the commands; `decide` how it decides them; `effect` what must happen
-//! outside after a decision; `apply` how events change it; `graphs` open runs of DAGs; `dag` a job that has them; `backfill` and
+//! outside after a decision; `apply` how events change it; `graphs` open runs of DAGs; `dag` a job that has them; `deadline` until
+//! when its runs have to end; `backfill` and
 //! `backfill_command` a stretch of its past that it runs; `bulk` and
 //! `bulk_command` operations on many jobs; `claim` which executor may report about an attempt;
 //! `pending` which effects it still owes; `resting` what a start reads of a job without runs; `table` the legal steps;
@@ -15,6 +16,7 @@ pub mod bulk_command;
 pub mod claim;
 pub mod command;
 pub mod dag;
+mod deadline;
 mod decide;
 pub mod effect;
 pub mod graphs;

@@ -7,6 +7,7 @@ use super::{
     rules::{Rule, kept},
     state::{Job, OpenRun},
 };
+use crate::channels::Placed;
 use campanile_schema::{record::RunState, rpc::executor::Held};
 
 pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRun> {
@@ -14,8 +15,8 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRu
     Box::new(WaitingRun {
         run: open.id(),
         job: job.id,
-        tenant: job.def.tenant.clone(),
-        pool: job.def.pool.clone(),
+        tenant: job.def.permits(),
+        pool: job.def.place(),
         priority: open.record.priority.filter(|_| kept(Rule::OwnPriorityCounts)).unwrap_or(job.def.priority),
         backfill: open.record.is_back(),
         need: Need::of(&job.def),
@@ -31,7 +32,7 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRu
 /// Takes back what the queued runs of a job asked for: it starts nothing from now on. Resuming it asks again.
 pub fn withdrawn(job: &Job) -> Vec<Effect> {
     let queued = job.hot.runs.iter().filter(|open| open.state() == RunState::Queued);
-    let (tenant, pool) = (&job.def.tenant, &job.def.pool);
+    let (tenant, pool) = (job.def.permits(), job.def.place());
     queued.map(|open| Effect::Dequeue { run: open.id(), tenant: tenant.clone(), pool: pool.clone() }).collect()
 }
 
@@ -52,8 +53,8 @@ fn owed(job: &Job, open: &OpenRun) -> Option<Vec<Effect>> {
                 session,
                 credential: open.credential.clone(),
                 held,
-                tenant: job.def.tenant.clone(),
-                pool: job.def.pool.clone(),
+                tenant: job.def.permits(),
+                pool: job.def.place(),
                 executor: attempt.executor.clone(),
                 moved_from: None,
                 target: job.def.target.clone(),

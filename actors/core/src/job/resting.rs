@@ -41,7 +41,12 @@ impl<'a> Resting<'a> {
         let hot: HotState = frame::decode("hot state", hot)?;
         let heading: Heading<'a> = frame::decode("definition", def)?;
         let backfills = hot.backfill.as_ref().is_some_and(|backfill| backfill.is_open());
-        if !hot.runs.is_empty() || backfills || hot.catch_up_ms.is_some() || heading.jitter_sec > 0 {
+        if !hot.runs.is_empty()
+            || backfills
+            || hot.catch_up_ms.is_some()
+            || hot.owed.is_some()
+            || heading.jitter_sec > 0
+        {
             return Ok(None);
         }
         let Heading { name, tenant, .. } = heading;

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{graph::compile::Graph, job::graphs::Graphs, retry, schedule::Schedule};
+use crate::{channels::Placed, graph::compile::Graph, job::graphs::Graphs, retry, schedule::Schedule};
 use campanile_schema::{
     event::StopReason,
     frame::{self, DecodeError},
@@ -11,7 +11,12 @@ use campanile_schema::{
     job::{ConcurrencyPolicy, JobStatus, JobView, MisfirePolicy},
     limits::{CATCH_UP_RUNS_PER_SEC, GRAPH_ROOM_MS, RUNS_PER_WAKE},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, code},
-    stored::{StoredJob, backfill::StoredBackfill, bulk::BulkMark},
+    stored::{
+        StoredJob,
+        backfill::StoredBackfill,
+        bulk::BulkMark,
+        deadline::{OwedDeadline, RunDeadline},
+    },
     text::Text,
     time::Timestamp,
     view::{RunView, StoppingView},
@@ -57,6 +62,9 @@ pub struct OpenRun {
     /// A run of a DAG that has begun: it has no attempts, and [`Job::graphs`] has its nodes.
     #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
     pub graph: bool,
+    /// Until when it has to end; None: it has no deadline, or has missed it.
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<RunDeadline>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
@@ -83,6 +91,7 @@ impl OpenRun {
             uncounted: 0,
             time_from_ms: None,
             graph: false,
+            deadline: None,
         }
     }
     /// To change it. Whoever shares it, as the job before a decision does, keeps what it has.
@@ -155,6 +164,9 @@ pub struct HotState {
     /// The bulk operation that paused or resumed it last, unless somebody else did it since. Format 2.
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub bulk: Option<BulkMark>,
+    /// The oldest instant that made no run and whose deadline has not passed. Format 2.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub owed: Option<OwedDeadline>,
 }
 
 impl HotState {
@@ -267,7 +279,7 @@ impl Job {
     /// FIRE_ALL_MISSED in order: the backlog waits until the active run is final.
     pub(crate) fn backlog_waits(&self, now_ms: i64) -> bool {
         self.def.misfire == MisfirePolicy::FireAllMissed
-            && self.def.concurrency != ConcurrencyPolicy::Allow
+            && self.def.policy() != ConcurrencyPolicy::Allow
             && self.is_busy()
             && self.hot.next_due_ms.is_some_and(|due| self.is_misfire(due, now_ms))
     }
@@ -321,6 +333,9 @@ impl Job {
         if self.awaits_room() {
             at(now_ms + GRAPH_ROOM_MS);
         }
+        if let Some(deadline) = self.next_deadline() {
+            at(deadline);
+        }
         wake
     }
 
@@ -358,6 +373,10 @@ impl Job {
             .filter(|_| open.has_body())
             .map(|reason| StoppingView { reason, since: open.stopping_since_ms.map(Timestamp) });
         view.next_retry_at = open.retry_at_ms.map(Timestamp);
+        view.deadline_at = match open.deadline {
+            Some(RunDeadline::Until(until_ms)) => Some(Timestamp(until_ms)),
+            Some(RunDeadline::FromStart(_)) | None => None,
+        };
         view.wait_reason = match open.state() {
             RunState::Pending if self.is_dag() && self.holds_runs() => Some(self.held_because()),
             RunState::Pending if self.awaits_room() => {

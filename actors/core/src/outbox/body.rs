@@ -3,13 +3,17 @@
 use crate::hooks;
 use campanile_schema::{
     frame::encode,
-    hooks::HookKind,
+    hooks::CALLBACK,
     ids::RunId,
     limits::PARAMS_BYTES,
     payload::Payload,
     peer::outbox::{EndBody, HookBody, NodeBody},
-    record::{AttemptRecord, RunRecord, RunState},
-    stored::{audit::CallOrigin, outbox::Message},
+    record::{AttemptRecord, RunRecord, RunState, Source},
+    stored::{
+        audit::CallOrigin,
+        deadline::{MissedDeadline, StoredDeadline},
+        outbox::Message,
+    },
     trace::TraceContext,
 };
 use serde_json::{Map, Value, json};
@@ -24,7 +28,8 @@ const ATTEMPT_BYTES: usize = 192;
 /// Bytes that a hook takes while it is owed, without its own params: the record of the run, which stays in memory with it. Its body is no
 /// larger: it has parts of the record only.
 pub fn hook_bytes(record: &RunRecord) -> usize {
-    let RunRecord { params, result, key, reason, by, attempts, graph, .. } = record;
+    let RunRecord { params, result, key, reason, by, attempts, graph, sealed, .. } = record;
+    let sealed = sealed.as_ref().map_or(0, |sealed| encode(&**sealed).len());
     let payloads: usize = [params, result].into_iter().flatten().map(Payload::len).sum();
     let texts: usize = [key, reason].into_iter().flatten().map(String::len).sum();
     let origin = by.as_deref().map_or(0, |CallOrigin { who, address, request, trace }| {
@@ -38,7 +43,7 @@ pub fn hook_bytes(record: &RunRecord) -> usize {
     // Once more the text that is longer in JSON.
     let told = record.last_error().map_or(0, str::len);
     let graph = graph.as_ref().map_or(0, |graph| encode(graph).len());
-    HOOK_BYTES + payloads + texts + origin + attempts.iter().map(attempt).sum::<usize>() + graph + told
+    HOOK_BYTES + sealed + payloads + texts + origin + attempts.iter().map(attempt).sum::<usize>() + graph + told
 }
 
 /// What a hook tells of a run, without what it does not tell: so much is kept of the run of a hook that was given up.
@@ -57,6 +62,9 @@ pub fn essence(record: &RunRecord) -> RunRecord {
 /// Bytes that the body of a START or a CANCEL takes besides its params, at most.
 pub const NODE_BYTES: usize = 128;
 
+/// Bytes that the hook of a deadline takes besides its params, at most.
+pub const DEADLINE_BYTES: usize = 512;
+
 /// Bytes that the body of an END takes at most.
 pub fn end_bytes(record: &RunRecord) -> usize {
     NODE_BYTES + record.result.as_ref().map_or(0, Payload::len)
@@ -67,14 +75,27 @@ pub fn end_bytes(record: &RunRecord) -> usize {
 pub fn node(
     message: &Message,
     params: Payload,
-    timeout_sec: Option<u64>,
+    (timeout_sec, deadline): (Option<u64>, Option<StoredDeadline>),
     (dag, nodes): (&RunRecord, usize),
     trace: Option<TraceContext>,
 ) -> Vec<u8> {
     let (node, generation) = (message.index, message.generation);
     let (logical_ms, back) = (dag.logical_ms, dag.is_back());
     let budget = hooks::of_node(dag.budget, nodes);
-    encode(&NodeBody { dag: message.run, node, generation, params, timeout_sec, logical_ms, trace, back, budget })
+    let scheduled = dag.source == Source::Schedule;
+    encode(&NodeBody {
+        dag: message.run,
+        node,
+        generation,
+        params,
+        timeout_sec,
+        logical_ms,
+        trace,
+        back,
+        budget,
+        deadline,
+        scheduled,
+    })
 }
 
 /// How the run of a node has ended; None: it is no such run, or has not.
@@ -96,11 +117,38 @@ pub fn hook(message: &Message, record: Option<&RunRecord>, trace: Option<TraceCo
     let params = message.params.clone().unwrap_or_default().laid_over(Some(&run));
     let reason = format!("{} of run {}, generation {}", kind_of(message), message.run, message.generation);
     let (run, generation, budget) = (message.run, message.generation, message.budget);
-    encode(&HookBody { run, generation, params, reason, trace, budget })
+    let sealed = record.and_then(|record| record.sealed.clone()).filter(|_| message.index == CALLBACK);
+    encode(&HookBody { run, generation, params, reason, trace, budget, sealed })
+}
+
+/// Body of the hook of a deadline. All that it tells is in the message.
+pub fn deadline(message: &Message, missed: &MissedDeadline) -> Vec<u8> {
+    let never_began = missed.state.is_none();
+    let mut run = json!({
+        "hook": kind_of(message),
+        "jobId": missed.job,
+        "generation": message.generation,
+        "state": missed.state.map_or("NOT_STARTED", RunState::as_str),
+        "logicalTimeMs": missed.instant_ms,
+        "deadlineMs": missed.until_ms,
+    });
+    if let Some(members) = run.as_object_mut() {
+        let more = match missed.reason {
+            Some(reason) => ("reason", json!(reason)),
+            None => ("runId", json!(message.run)),
+        };
+        members.insert(more.0.to_owned(), more.1);
+    }
+    let run = Payload::from_value(&json!({ "run": run }));
+    let params = message.params.clone().unwrap_or_default().laid_over(Some(&run));
+    let of = if never_began { "job" } else { "run" };
+    let reason = format!("{} of {of} {}, generation {}", kind_of(message), message.run, message.generation);
+    let (run, generation, budget) = (message.run, message.generation, message.budget);
+    encode(&HookBody { run, generation, params, reason, trace: None, budget, sealed: None })
 }
 
 fn kind_of(message: &Message) -> &'static str {
-    HookKind::of(message.index).map_or("hook", HookKind::field)
+    campanile_schema::hooks::name_of(message.index)
 }
 
 /// The run that ended. Its params and its result are left out, and named, when there is no room for them. Secret params are in no record.
@@ -206,6 +254,8 @@ mod tests {
             budget: None,
             compensated: false,
             priority: None,
+            timing: None,
+            sealed: None,
         }
     }
 

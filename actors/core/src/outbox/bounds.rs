@@ -50,7 +50,7 @@ pub enum Full {
 /// Whether a kind is a hook, which is dropped when there is no room, instead of waiting.
 pub fn is_hook(kind: MessageKind) -> bool {
     match kind {
-        MessageKind::Hook | MessageKind::Compensation => true,
+        MessageKind::Hook | MessageKind::Compensation | MessageKind::Deadline => true,
         MessageKind::Start | MessageKind::End | MessageKind::Cancel => false,
     }
 }

@@ -4,6 +4,7 @@
 //! can therefore take the key of a message, and no two sources share one.
 
 use super::rules::{Rule, kept};
+use crate::deadline::rules as deadline_rules;
 use campanile_schema::{
     ids::{BackfillId, Digest, JobId, RunId},
     limits::MESSAGE_KEY_MS,
@@ -26,6 +27,14 @@ pub fn of(message: &Message) -> String {
         // No generation: what was undone is not undone again when the run fails a second time.
         MessageKind::Compensation if kept(Rule::CompensationOnce) => format!("{RESERVED}ccomp/{run}/{index}"),
         MessageKind::Compensation => format!("{RESERVED}ccomp/{run}/{generation}/{index}"),
+        MessageKind::Deadline => {
+            let of_instant = deadline_rules::kept(deadline_rules::Rule::KeyOfInstant);
+            let missed = message.deadline.as_deref().filter(|missed| missed.of_instant && of_instant);
+            match missed.and_then(|missed| Some((missed.job, missed.instant_ms?))) {
+                Some((job, instant_ms)) => deadline(job, instant_ms, index),
+                None => format!("{RESERVED}ddr/{run}/{generation}/{index}"),
+            }
+        }
     }
 }
 
@@ -34,9 +43,9 @@ pub fn node(dag: RunId, node: u32) -> String {
     format!("{RESERVED}n{dag}/{node}")
 }
 
-/// Of the run that a job's missed deadline makes.
-pub fn deadline(job: JobId, instant_ms: i64) -> String {
-    format!("{RESERVED}ddl/{job}/{instant_ms}")
+/// Of the run that a hook of a job's missed deadline makes: an instant has one deadline, with a run or without.
+pub fn deadline(job: JobId, instant_ms: i64, hook: u32) -> String {
+    format!("{RESERVED}ddl/{job}/{instant_ms}/{hook}")
 }
 
 /// Of the run that a backfill makes for an instant that is missing: two of them make one.
@@ -64,7 +73,7 @@ pub fn source(kind: MessageKind) -> Option<Source> {
     match kind {
         MessageKind::Start | MessageKind::Cancel => Some(Source::Dag),
         MessageKind::End => None,
-        MessageKind::Hook => Some(Source::Event),
+        MessageKind::Hook | MessageKind::Deadline => Some(Source::Event),
         MessageKind::Compensation => Some(Source::Compensation),
     }
 }
@@ -93,7 +102,8 @@ mod tests {
         assert_eq!(of(MessageKind::End), "\u{1}e4097/2");
         assert_eq!(of(MessageKind::Hook), "\u{1}h4097/2/7");
         assert_eq!(of(MessageKind::Compensation), "\u{1}ccomp/4097/7");
-        assert_eq!(deadline(JobId(5), 60_000), "\u{1}ddl/5/60000");
+        assert_eq!(of(MessageKind::Deadline), "\u{1}ddr/4097/2/7", "of a run that no schedule made");
+        assert_eq!(deadline(JobId(5), 60_000, 1_024), "\u{1}ddl/5/60000/1024");
         assert_eq!(event(Digest([0xab; 16])), format!("\u{1}v{}", "ab".repeat(16)));
         assert_eq!(
             (backfill(60_000), of_backfill(BackfillId(9), 60_000)),

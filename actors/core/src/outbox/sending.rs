@@ -10,7 +10,10 @@ use crate::hooks;
 use campanile_schema::{
     ids::{RunId, slot_of},
     payload::Payload,
-    stored::outbox::{DropReason, Message, MessageId, MessageKind, OutboxEvent},
+    stored::{
+        deadline::MissedDeadline,
+        outbox::{DropReason, Message, MessageId, MessageKind, OutboxEvent},
+    },
     text::Text,
 };
 
@@ -36,6 +39,8 @@ pub struct MessageDraft {
     pub budget: Option<u32>,
     /// It is not sent, and that is recorded.
     pub dropped: Option<DropReason>,
+    /// DEADLINE: what was missed.
+    pub deadline: Option<Box<MissedDeadline>>,
 }
 
 /// Who receives it.
@@ -119,6 +124,7 @@ impl<'a> Sending<'a> {
             body_bytes,
             budget,
             dropped: _,
+            deadline,
         } = wanted;
         let (to, parent, job) = match to {
             To::Job(name) => (slot_of(&tenant, &name), None, Some(name)),
@@ -143,6 +149,7 @@ impl<'a> Sending<'a> {
             at_ms: self.now_ms,
             until_ms: None,
             budget,
+            deadline,
         }
     }
 }
@@ -170,6 +177,7 @@ pub(super) mod tests {
             at_ms: 1_000,
             until_ms: None,
             budget: None,
+            deadline: None,
             marked: false,
         }
     }

@@ -21,7 +21,7 @@ use campanile_schema::{
     ids::{Epoch, ExecutorSession, JobId, RunId, make_id},
     payload::Payload,
     peer::shard::GraphAction,
-    record::{AttemptState, RunRecord, RunState},
+    record::{AttemptState, RunRecord, RunState, Source},
     rpc::executor::Ended,
     stored::{StoredAction, StoredJob, StoredTrigger, outbox::MessageKind},
 };
@@ -148,7 +148,7 @@ impl World {
     }
 
     pub fn trigger(&mut self) -> RunId {
-        let trigger = Command::Trigger { key: None, params: None, reason: None, by: None };
+        let trigger = Command::Trigger { key: None, params: None, reason: None, by: None, sealed: None };
         match self.decide(DAG, &trigger).unwrap() {
             Reply::Run(view) => view.run_id,
             other => panic!("{other:?}"),
@@ -187,7 +187,7 @@ impl World {
                 let run = RunId(record.dag.unwrap().0);
                 self.decide(DAG, &Command::Graph { run, step }).unwrap();
             }
-            MessageKind::Hook | MessageKind::Compensation => panic!("no job has hooks"),
+            MessageKind::Hook | MessageKind::Compensation | MessageKind::Deadline => panic!("no job has hooks"),
         }
     }
 
@@ -221,6 +221,8 @@ impl World {
             record,
             trace: None,
             budget: None,
+            deadline: start.deadline,
+            scheduled: run.record.source == Source::Schedule,
         });
         let starts = message.kind == MessageKind::Start;
         let command = if starts { Command::StartNode(asked) } else { Command::CancelNode(asked) };

@@ -170,5 +170,6 @@ pub fn effect(path: &str, message: &Message) -> String {
         MessageKind::End => format!("{path}/end{}", message.generation),
         MessageKind::Hook => format!("{path}/h{}.{}", message.generation, message.index),
         MessageKind::Compensation => format!("{path}/c{}", message.index),
+        MessageKind::Deadline => panic!("no job has a deadline"),
     }
 }

@@ -44,6 +44,7 @@ fn wanted(run: u64, name: &str) -> MessageDraft {
         body_bytes: 100,
         budget: None,
         dropped: None,
+        deadline: None,
     }
 }
 

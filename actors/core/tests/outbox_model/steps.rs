@@ -106,6 +106,7 @@ impl World {
             body_bytes,
             budget: None,
             dropped: None,
+            deadline: None,
         };
         let mut sent = Vec::new();
         if let Some(parent) = run.parent {
@@ -156,6 +157,7 @@ impl World {
                 body_bytes: SMALL,
                 budget: None,
                 dropped: None,
+                deadline: None,
             };
             let named = effect(&run.path, &probe(&wanted));
             if sending.send(wanted).is_err() {
@@ -197,6 +199,7 @@ impl World {
                 body_bytes: SMALL,
                 budget: None,
                 dropped: None,
+                deadline: None,
             };
             changes.push(Change::Decides(effect(&run.path, &probe(&wanted))));
             let sent = sending.send(wanted);

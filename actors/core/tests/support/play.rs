@@ -126,7 +126,13 @@ impl Sim {
             Op::Trigger { key, params } => {
                 let key = key.map(|k| format!("key-{k}"));
                 let params = params.then(|| Payload(r#"{"b":2}"#.to_owned()));
-                drop(self.command(&Command::Trigger { key, params, reason: Some("by hand".to_owned()), by: None }));
+                drop(self.command(&Command::Trigger {
+                    key,
+                    params,
+                    reason: Some("by hand".to_owned()),
+                    by: None,
+                    sealed: None,
+                }));
             }
             Op::Pause => drop(self.command(&Command::Pause { reason: Some("why".to_owned()) })),
             Op::Resume => drop(self.command(&Command::Resume)),

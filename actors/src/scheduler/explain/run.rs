@@ -9,7 +9,7 @@ use campanile_schema::{
     record::{HookFailure, RunState, Source},
     time::Timestamp,
     view::{
-        LedgerEntryView, RunView,
+        LedgerEntryView, RunView, SuspiciousView,
         dag::DagRunView,
         explain::{HolderKind, HolderView, ReasonTopic, ReasonView},
         outbox::FailedHookView,
@@ -37,6 +37,10 @@ pub(super) struct RunFacts {
 }
 
 impl RunFacts {
+    /// A pause of the tenant does not hold it.
+    fn is_channel(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| matches!(job.spec.action, Some(Action::Webhook { .. })))
+    }
     pub fn is_dag(&self) -> bool {
         self.job.as_ref().is_some_and(|job| matches!(job.spec.action, Some(Action::Dag(_))))
     }
@@ -47,6 +51,7 @@ pub(super) fn reasons(facts: &RunFacts) -> Vec<ReasonView> {
     reasons.extend(waits(facts));
     reasons.extend(late(facts));
     reasons.extend(end(facts));
+    reasons.extend(too_short(&facts.run));
     reasons.extend(facts.run.failed_hooks.iter().map(|hook| failed_hook(&facts.run, hook)));
     reasons
 }
@@ -115,7 +120,8 @@ pub(super) fn waits(facts: &RunFacts) -> Vec<ReasonView> {
     reasons.extend(run.priority.filter(|_| waits_to_start(run.state)).map(|priority| own_priority(facts, priority)));
     // A run that waits for an executor says so, also when its tenant was paused since.
     let is_told = known.is_some_and(|(code, _)| code == WaitCode::TenantPaused);
-    if (facts.pauses.tenant || facts.pauses.system) && waits_to_start(run.state) && !is_told {
+    let paused = facts.pauses.system || (facts.pauses.tenant && !facts.is_channel());
+    if paused && waits_to_start(run.state) && !is_told {
         reasons.push(pause(&facts.pauses, &run.tenant_id));
     }
     reasons
@@ -224,6 +230,7 @@ fn needs(facts: &RunFacts) -> String {
         Action::Handler { name } => format!("has the handler '{name}'"),
         Action::Command { .. } => "runs commands".to_owned(),
         Action::Http { .. } => "runs HTTP actions".to_owned(),
+        Action::Webhook { .. } => "sends webhooks".to_owned(),
         Action::Dag(_) => "fits".to_owned(),
     };
     let resources = &job.spec.resources;
@@ -296,7 +303,26 @@ fn late(facts: &RunFacts) -> Vec<ReasonView> {
             format!("{} attempts before the last one did not succeed, the last of them: {error}", before.len());
         reasons.push(about(ReasonCode::Retried, sentence));
     }
+    if let Some(missed) = run.deadline_missed {
+        let after = run.ended_at.filter(|_| run.state.is_final()).map(|ended| ended.ms() - missed.ms());
+        let how = match after.filter(|after| *after > 0) {
+            Some(after) => format!("it ended {} after that", span(after)),
+            None if run.state.is_final() => "an earlier generation of it did".to_owned(),
+            None => "hooks of onDeadline were started, and it goes on".to_owned(),
+        };
+        reasons.push(about(ReasonCode::DeadlineMissed, format!("it did not end by its deadline, {missed}: {how}")));
+    }
     reasons
+}
+
+/// It may have done nothing.
+fn too_short(run: &RunView) -> Option<ReasonView> {
+    let SuspiciousView { min_duration_sec, duration_ms } = run.suspicious.as_ref()?;
+    let took = span(duration_ms.cast_signed());
+    let sentence = format!(
+        "it succeeded in {took}, and its job says that it takes at least {min_duration_sec} s (minDurationSec)"
+    );
+    Some(ReasonView::new(ReasonTopic::End, ReasonCode::TooShort, sentence).freed_by("a look at its log and its result"))
 }
 
 fn end(facts: &RunFacts) -> Option<ReasonView> {
@@ -421,6 +447,23 @@ mod tests {
         assert_eq!(end.freed_by.as_deref(), Some("campanile run retry 7"));
         failed.run.generation = 2;
         assert_eq!(codes(&failed), ["TRIGGERED", "RUN_AGAIN", "ENDED"]);
+    }
+
+    #[test]
+    fn a_run_tells_of_the_deadline_that_it_missed_and_that_it_was_too_short() {
+        let mut facts = facts("RUNNING", None);
+        facts.run.deadline_missed = Some(Timestamp(61_000));
+        let missed = |facts: &RunFacts| {
+            let code = ReasonCode::DeadlineMissed.as_str();
+            reasons(facts).into_iter().find(|reason| reason.code == code).unwrap().sentence
+        };
+        assert!(missed(&facts).ends_with("and it goes on"), "{}", missed(&facts));
+        (facts.run.state, facts.run.ended_at) = (RunState::Success, Some(Timestamp(71_000)));
+        assert!(missed(&facts).ends_with("it ended 10 s after that"), "{}", missed(&facts));
+        facts.run.suspicious = Some(SuspiciousView { min_duration_sec: 60, duration_ms: 400 });
+        let short = reasons(&facts).pop().unwrap();
+        assert_eq!(short.code, ReasonCode::TooShort.as_str());
+        assert!(short.sentence.starts_with("it succeeded in 0.4 s"), "{}", short.sentence);
     }
 
     #[test]

@@ -27,6 +27,7 @@ from campanile.enums import (
     BulkState,
     ConcurrencyPolicy,
     DagDrawing,
+    DeadlineOf,
     Decision,
     DegradationLevel,
     Dialect,
@@ -87,9 +88,11 @@ from campanile.executor.handle import ExecutorHandle
 from campanile.shapes import Json, Other
 from campanile.spec import (
     Action,
+    Callback,
     Command,
     CommandLimits,
     Cron,
+    Deadline,
     FixedDelay,
     FixedRate,
     Handler,
@@ -102,6 +105,7 @@ from campanile.spec import (
     Resources,
     RetryPolicy,
     Trigger,
+    Webhook,
 )
 from campanile.tls import Tls
 from campanile.views import (
@@ -160,6 +164,7 @@ from campanile.views import (
     ShardPlan,
     StateCount,
     Statistics,
+    Suspicious,
     Target,
     TargetSettings,
     Tenant,
@@ -191,6 +196,7 @@ __all__ = [
     "BulkFailure",
     "BulkItem",
     "BulkState",
+    "Callback",
     "CampanileError",
     "Cause",
     "Causes",
@@ -213,7 +219,9 @@ __all__ = [
     "DagPause",
     "DagRun",
     "DeadLetter",
+    "Deadline",
     "DeadlineError",
+    "DeadlineOf",
     "Decision",
     "DegradationLevel",
     "Dialect",
@@ -308,6 +316,7 @@ __all__ = [
     "Statistics",
     "Status",
     "StopReason",
+    "Suspicious",
     "Target",
     "TargetSettings",
     "Tenant",
@@ -321,5 +330,6 @@ __all__ = [
     "UnavailableError",
     "UnknownInstants",
     "Version",
+    "Webhook",
     "Welcome",
 ]

@@ -91,6 +91,13 @@ class ApplyOutcome(Word):
     NOT_BEGUN = "NOT_BEGUN"
 
 
+class DeadlineOf(Word):
+    """What a deadline of seconds counts from: the instant that the run stands for, or the start of its first attempt."""
+
+    DUE = "DUE"
+    START = "START"
+
+
 class Gap(Word):
     """What a schedule does with an instant that daylight saving removes."""
 
@@ -252,6 +259,7 @@ class MessageKind(Word):
     CANCEL = "CANCEL"
     HOOK = "HOOK"
     COMPENSATION = "COMPENSATION"
+    DEADLINE = "DEADLINE"
 
 
 class OutboxState(Word):

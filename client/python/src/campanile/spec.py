@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Self
 
-from campanile.enums import Backoff, ConcurrencyPolicy, Dialect, Gap, MisfirePolicy, OnLostContact, Overlap
+from campanile.enums import Backoff, ConcurrencyPolicy, DeadlineOf, Dialect, Gap, MisfirePolicy, OnLostContact, Overlap
 from campanile.shapes import Json, Other, Tagged
 
 
@@ -187,7 +187,16 @@ class Http(_Action):
     max_redirects: int = 0
 
 
-Action = Handler | Command | Http | Other
+@dataclass(frozen=True)
+class Webhook(_Action):
+    """Tells somebody by a POST of the run's params, which the node itself sends. A secret param `secret` signs it."""
+
+    KIND: ClassVar[str] = "WEBHOOK"
+    url: str
+    timeout_sec: int = 15
+
+
+Action = Handler | Command | Http | Webhook | Other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,12 +237,33 @@ class Hook:
 @dataclass(frozen=True)
 class Hooks:
     """Jobs that are started when a run ends, at most four of each kind. `on_failure`: FAILED or TIMEOUT, and not tried again;
-    `on_timeout` and `on_dead_letter` are started besides."""
+    `on_timeout` and `on_dead_letter` are started besides. `on_deadline`: when a run misses the `deadline` of the job."""
 
     on_failure: list[Hook] = field(default_factory=list)
     on_success: list[Hook] | None = None
     on_timeout: list[Hook] | None = None
     on_dead_letter: list[Hook] | None = None
+    on_deadline: list[Hook] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadline:
+    """Until when a run has to end: either `by`, a time of day such as `04:00` in the zone `timezone` (UTC unless it is given), or
+    `within_sec` after the instant that the run stands for (`of="DUE"`) or after its start (`of="START"`). A run that misses it goes
+    on, and hooks of `on_deadline` are started."""
+
+    by: str | None = None
+    timezone: str | None = None
+    within_sec: int | None = None
+    of: DeadlineOf | None = None
+
+
+@dataclass(frozen=True)
+class Callback:
+    """Who is told by a webhook when a run has ended. `secret` signs it. Both are stored encrypted."""
+
+    url: str = field(repr=False)
+    secret: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -245,7 +275,8 @@ class JobSpec:
     `executor_selector` is the pool's name. Without an `action` it calls the handler named like the job. `secret_params` are
     stored encrypted and read back as `***`. `priority`: 0..1000, higher first. `display_name`, `description`, `owner` and
     `annotations` are texts for people, in any language. `target`
-    names the system that bodies call, which has limits, a breaker and a budget of retries (`target_set`).
+    names the system that bodies call, which has limits, a breaker and a budget of retries (`target_set`). An attempt that
+    succeeds in less than `min_duration_sec` is marked as suspicious.
     """
 
     name: str
@@ -271,3 +302,5 @@ class JobSpec:
     annotations: dict[str, str] | None = None
     max_runtime_sec: int | None = None
     target: str | None = None
+    deadline: Deadline | None = None
+    min_duration_sec: int | None = None

@@ -139,6 +139,14 @@ class Stopping:
 
 
 @dataclass(frozen=True)
+class Suspicious:
+    """A run succeeded in less than the `min_duration_sec` of its job: it may have done nothing."""
+
+    min_duration_sec: int
+    duration_ms: int
+
+
+@dataclass(frozen=True)
 class TriggeredBy:
     """Who triggered a run: the name of the credential, the caller's address, and the request."""
 
@@ -177,6 +185,9 @@ class Run:
     logical_time: datetime | None = None
     key: str | None = None
     next_retry_at: datetime | None = None
+    deadline_at: datetime | None = None
+    deadline_missed: datetime | None = None
+    suspicious: Suspicious | None = None
     executor_id: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None

@@ -227,6 +227,8 @@ impl World {
             budget: None,
             compensated: false,
             priority: None,
+            timing: None,
+            sealed: None,
         };
         self.runs.push(RunView::from(&record));
         self.next_run

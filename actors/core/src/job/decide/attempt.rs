@@ -5,9 +5,9 @@ use super::{
         effect::{Assign, Effect, Reply},
         table::{Step, run_after},
     },
-    Draft,
+    Draft, deadline,
 };
-use crate::reject::Rejection;
+use crate::{channels::Placed, reject::Rejection};
 use campanile_schema::{
     error::ErrorCode,
     event::Event,
@@ -56,6 +56,7 @@ pub(super) fn start(
         credential: credential.cloned(),
         at_ms: draft.ctx.now_ms,
     });
+    deadline::at_start(draft, run);
     let open = draft.job.run(run).expect("started above");
     let timeout_sec = draft.job.attempt_seconds(open, draft.ctx.now_ms);
     let (def, record) = (&draft.job.def, &open.record);
@@ -83,7 +84,9 @@ pub(super) fn start(
         traceparent: record.trace().map(|trace| trace.to_string()),
         checkpoint: None,
     });
-    let secrets = def.secrets.clone();
+    // Of a channel that tells of one run; of any other job they are for somebody else.
+    let own = record.sealed.as_deref().filter(|_| def.is_channel()).cloned();
+    let secrets = own.or_else(|| def.secrets.clone());
     let assign = Assign { session, assignment, secrets, decided_ms: draft.ctx.now_ms };
     #[cfg(feature = "faults")]
     if super::mutations::invent_success(draft, run, token) {
@@ -150,8 +153,8 @@ pub(super) fn heard(
             session,
             credential: open.and_then(|open| open.credential.clone()),
             held: Held { run, job: draft.job.id, token },
-            tenant: def.tenant.clone(),
-            pool: def.pool.clone(),
+            tenant: def.permits(),
+            pool: def.place(),
             executor,
             moved_from,
             target: def.target.clone(),

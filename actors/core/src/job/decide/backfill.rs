@@ -227,6 +227,7 @@ fn begin(draft: &mut Draft<'_>, id: BackfillId, start: &BackfillStart) -> Passed
         timeout_sec: None,
         backfill: Some(id),
         budget: None,
+        sealed: None,
     });
     draft.enqueue(run);
     PassedInstants::default()

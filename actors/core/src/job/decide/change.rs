@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     bulk::rules::{Rule, kept},
+    channels,
     reject::Rejection,
 };
 use campanile_schema::{
@@ -53,6 +54,12 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
     }
     if spec.graph().is_some() != draft.job.is_dag() {
         let why = "action.kind: a job cannot become a DAG, and a DAG no other job; create a job with another name";
+        return Err(Rejection::new(ErrorCode::InvalidArgument, why));
+    }
+    // Its runs would give their permits back where they did not take them.
+    if spec.is_channel() != draft.job.def.is_channel() && channels::rules::kept(channels::Rule::StaysChannel) {
+        let why =
+            "action.kind: a job cannot become a WEBHOOK, and a WEBHOOK no other job; create a job with another name";
         return Err(Rejection::new(ErrorCode::InvalidArgument, why));
     }
     let reason = if draft.job.fires() { SkipReason::Edited } else { standing_reason(draft) };

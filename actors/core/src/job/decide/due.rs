@@ -1,11 +1,13 @@
 //! Decides what follows when time has passed: every due instant up to now gets exactly one outcome, retries become due,
 //! and timeouts are noticed.
 
-use super::{Draft, finish, lane, stop};
+use super::{Draft, deadline, finish, lane, stop};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
 use crate::{
     backfill::rules::{Rule, kept},
+    channels::Placed,
+    deadline::rules as deadline_rules,
     job::state::OpenRun,
     reject::Rejection,
 };
@@ -28,7 +30,7 @@ pub(super) enum Admission {
 
 /// Admission of one more run. REPLACE stops what is active.
 pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
-    if draft.ctx.queue_full || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
+    if draft.queue_full() || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
         return Admission::No(SkipReason::QueueFull);
     }
     if !draft.job.is_busy() {
@@ -39,7 +41,7 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
     if faults::active(Mutation::ForgetPolicy) {
         return Admission::Start;
     }
-    match draft.job.def.concurrency {
+    match draft.job.def.policy() {
         ConcurrencyPolicy::Allow => Admission::Start,
         // What is in the way is a run of a backfill: the instant waits for it.
         ConcurrencyPolicy::Forbid if !draft.job.has_live() && kept(Rule::LiveIsHeld) => Admission::Hold,
@@ -65,6 +67,8 @@ pub(super) fn wake(draft: &mut Draft<'_>) {
     if !draft.ctx.overloaded {
         instants_due(draft);
     }
+    // What was made or skipped just now may be late already.
+    deadline::wake(draft);
 }
 
 /// Retries whose delay is over, attempts whose time is over.
@@ -190,6 +194,7 @@ fn create(draft: &mut Draft<'_>, due: i64, held: bool) {
 }
 
 fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
+    let oldest = oldest_carried(draft, due);
     note_until(draft, due - 1, run);
     #[cfg(feature = "faults")]
     if leave_phantom(draft, run, due) {
@@ -224,8 +229,10 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         timeout_sec: None,
         backfill: None,
         budget: None,
+        sealed: None,
     };
     draft.emit(event);
+    deadline::of_instant(draft, run, oldest);
     #[cfg(feature = "faults")]
     if super::mutations::cancel_unasked(draft, run, due) {
         return;
@@ -240,6 +247,12 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
     {
         create(draft, due, held);
     }
+}
+
+/// The oldest instant that a run for `due` carries: of those that are coalesced into it, if there are any.
+fn oldest_carried(draft: &Draft<'_>, due: i64) -> i64 {
+    let next = draft.job.hot.next_due_ms.filter(|_| deadline_rules::kept(deadline_rules::Rule::OldestOfCoalesced));
+    next.map_or(due, |next| next.min(due))
 }
 
 /// The stretch of the ledger that ends with the run's instant.
@@ -303,7 +316,10 @@ pub(super) fn skip_until(draft: &mut Draft<'_>, to: i64, outcome: Outcome, reaso
     let to = if fixed_delay { to.max(draft.ctx.now_ms) } else { to };
     if to > draft.job.hot.cursor_ms {
         let entries = entries_until(draft, to, outcome, Some(reason), None);
+        // Most jobs have no deadline.
+        let told = if draft.job.def.deadline().is_some() { entries.clone() } else { Vec::new() };
         move_cursor(draft, to, entries);
+        deadline::of_unstarted(draft, &told);
     }
 }
 

@@ -9,11 +9,11 @@ use super::{
         table::{Step, run_after},
         time_limit::TimeLimit,
     },
-    Draft, lane, message,
+    Draft, deadline, lane, message,
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{dispatch::target::Verdict, reject::Rejection, retry};
+use crate::{channels::Placed, deadline::after, dispatch::target::Verdict, reject::Rejection, retry};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, Next, StopReason},
@@ -238,7 +238,7 @@ pub(super) fn out_of_time(draft: &mut Draft<'_>, run: RunId) {
     let Some(limit) = draft.job.limit_of_waiting(open) else { return };
     let mut record = RunRecord::clone(&open.record);
     if record.state == RunState::Queued {
-        let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
+        let (tenant, pool) = (draft.job.def.permits(), draft.job.def.place());
         draft.dequeue(run, tenant, pool);
     }
     if let Some(last) = record.attempts.last_mut() {
@@ -272,7 +272,7 @@ fn verdict(ended: &Ended, attempt: AttemptState) -> Verdict {
 
 fn release(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState) {
     let session = draft.job.run(ended.run).and_then(|r| r.session);
-    let tenant = draft.job.def.tenant.clone();
+    let tenant = draft.job.def.permits();
     let verdict = verdict(ended, attempt);
     draft.effect(Effect::Ended { run: ended.run, token: ended.token, session, tenant, verdict });
 }
@@ -349,6 +349,7 @@ pub(super) fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptSt
         attempt.permanent = permanent(ended);
     }
     record.result.clone_from(&ended.result);
+    note_short(draft, &mut record, state, ended.token);
     #[cfg(feature = "faults")]
     if faults::strikes(Mutation::ChangeResult, now) {
         record.result = Some(campanile_schema::payload::Payload("{\"changed\":true}".to_owned()));
@@ -356,8 +357,21 @@ pub(super) fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptSt
     close(draft, record, state, dead_letter);
 }
 
+/// An attempt that succeeds in less than the job takes at least is suspicious: it may have done nothing.
+fn note_short(draft: &Draft<'_>, record: &mut RunRecord, state: RunState, token: Token) {
+    let min_sec = draft.job.def.min_duration_sec().filter(|_| state == RunState::Success);
+    let started_ms = record.attempts.iter().find(|attempt| attempt.token == token).map(|attempt| attempt.started_ms);
+    let ends_before = |min_sec: &u64| started_ms.is_some_and(|at| draft.ctx.now_ms < after(at, *min_sec));
+    let short = min_sec.filter(ends_before);
+    // An earlier generation may have been too short.
+    if short.is_some() || record.timing.is_some() {
+        record.timing.get_or_insert_default().min_duration_sec = short;
+    }
+}
+
 /// The run is final; what it held back may go on.
 pub(super) fn close(draft: &mut Draft<'_>, mut record: RunRecord, state: RunState, dead_letter: bool) {
+    deadline::at_end(draft, &mut record);
     record.state = state;
     record.ended_ms = Some(draft.ctx.now_ms);
     record.dead_letter = dead_letter;
@@ -404,7 +418,7 @@ fn begin_held(draft: &mut Draft<'_>) {
     for (back, run) in held {
         // A run of the other lane is in the way only where one run of either is allowed.
         let in_way = |open: &OpenRun| open.state() != RunState::Pending && (one || (!back && !open.is_back()));
-        if draft.job.def.concurrency != ConcurrencyPolicy::Allow && draft.job.hot.runs.iter().any(in_way) {
+        if draft.job.def.policy() != ConcurrencyPolicy::Allow && draft.job.hot.runs.iter().any(in_way) {
             continue;
         }
         draft.enqueue(run);

@@ -3,7 +3,7 @@
 
 use super::{
     super::{dag::taken_up, effect::Reply, graphs::OpenGraph},
-    Draft, finish,
+    Draft, deadline, finish,
     trigger::{has_room, may_start},
 };
 use crate::{
@@ -42,7 +42,10 @@ pub(super) fn begin(draft: &mut Draft<'_>, run: RunId) {
     }
     let mut state = GraphRun::new(graph, logical_ms);
     match state.step(&GraphCommand::Wake) {
-        Ok(decision) => go_on(draft, run, decision, &state),
+        Ok(decision) => {
+            go_on(draft, run, decision, &state);
+            deadline::at_start(draft, run);
+        }
         Err(why) => cannot_begin(draft, run, &why),
     }
 }

@@ -1,7 +1,10 @@
 //! Runs of backfills beside the live ones: who waits for whom, and when a backfill is over.
 
 use super::{super::state::OpenRun, Draft};
-use crate::backfill::rules::{Rule, kept};
+use crate::{
+    backfill::rules::{Rule, kept},
+    channels::Placed,
+};
 use campanile_schema::{
     event::Event,
     ids::RunId,
@@ -44,7 +47,7 @@ pub(super) fn give_way(draft: &mut Draft<'_>) {
 
 /// A run of a backfill waits for live ones again.
 pub(super) fn hold(draft: &mut Draft<'_>, run: RunId) {
-    let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
+    let (tenant, pool) = (draft.job.def.permits(), draft.job.def.place());
     draft.dequeue(run, tenant, pool);
     emit(draft, BackfillChange::Held { run });
 }

@@ -1,18 +1,20 @@
 //! Messages between jobs: what a run sends when it ends, and the run that a message makes.
 
-use super::{super::effect::Reply, Draft, doubtful::doubt, lane, queue_full};
+use super::{super::effect::Reply, Draft, deadline, doubtful::doubt, lane, queue_full};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
 use crate::{
-    backfill,
+    backfill, channels,
     hooks::{self, DueHook, rules::kept},
     job::command::Taken,
     outbox::{MessageDraft, body, sending::To},
     reject::Rejection,
 };
 use campanile_schema::{
+    channel::CALLBACK_JOB,
     error::ErrorCode,
     event::Event,
+    hooks::CALLBACK,
     ids::RunId,
     job::JobStatus,
     limits::OPEN_RUNS_PER_JOB,
@@ -21,6 +23,7 @@ use campanile_schema::{
         audit::CallOrigin,
         outbox::{DropReason, MessageKind},
     },
+    text::Text,
 };
 
 /// What is sent in the frame of the end of a run for good: its hooks, and the end that its DAG run waits for.
@@ -29,6 +32,11 @@ pub(super) fn of_end(draft: &Draft<'_>, record: &mut RunRecord) -> Vec<MessageDr
     let mut sends = hooks(draft, record);
     // Also by one that is dropped: a person may send it again.
     record.compensated |= sends.iter().any(|of| of.kind == MessageKind::Compensation);
+    if record.sealed.is_some() && !draft.job.def.is_channel() && channels::rules::kept(channels::Rule::CallbackIsSent) {
+        let wanted = wanted(record, MessageKind::Hook, CALLBACK, To::Job(Text::new_static(CALLBACK_JOB)));
+        // A channel has no hooks of its own, so it takes nothing of the budget.
+        sends.push(MessageDraft { body_bytes: body::hook_bytes(record), budget: Some(0), ..wanted });
+    }
     if let Some((dag, node)) = record.dag {
         let wanted = wanted(record, MessageKind::End, node, To::Parent(RunId(dag)));
         sends.push(MessageDraft { body_bytes: body::end_bytes(record), ..wanted });
@@ -60,7 +68,7 @@ fn hooks(draft: &Draft<'_>, record: &RunRecord) -> Vec<MessageDraft> {
 }
 
 /// Runs of a backfill start no hooks, unless that was asked for.
-fn is_silent(draft: &Draft<'_>, record: &RunRecord) -> bool {
+pub(super) fn is_silent(draft: &Draft<'_>, record: &RunRecord) -> bool {
     let asked = |id| draft.job.backfill(id).is_some_and(|backfill| backfill.hooks);
     record.backfill.is_some_and(|id| !asked(id)) && backfill::rules::kept(backfill::Rule::HooksAreOff)
 }
@@ -80,6 +88,7 @@ fn wanted(record: &RunRecord, kind: MessageKind, index: u32, to: To) -> MessageD
         body_bytes: 0,
         budget: None,
         dropped: None,
+        deadline: None,
     }
 }
 
@@ -92,7 +101,7 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
     if draft.job.hot.status == JobStatus::Deleted {
         return Err(Rejection::new(ErrorCode::NotFound, "the job was deleted"));
     }
-    if draft.ctx.overloaded || draft.ctx.queue_full || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
+    if draft.ctx.overloaded || draft.queue_full() || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
         return Err(queue_full());
     }
     let held = draft.job.holds_newcomer(false);
@@ -116,7 +125,9 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
         timeout_sec: None,
         backfill: None,
         budget: taken.budget.filter(|_| kept(hooks::Rule::BudgetIsCarried)),
+        sealed: taken.sealed.clone(),
     });
+    deadline::of_other(draft, run);
     if taken.confirm {
         doubt(draft, run, if held || draft.job.is_dag() { RunState::Pending } else { RunState::Queued });
     } else if !held {

@@ -5,6 +5,7 @@ mod attempt;
 mod backfill;
 mod bulk;
 mod change;
+mod deadline;
 mod doubtful;
 mod due;
 mod finish;
@@ -34,7 +35,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{hooks, outbox::MessageDraft, reject::Rejection, shard::Pause};
+use crate::{channels, hooks, outbox::MessageDraft, reject::Rejection, shard::Pause};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, Interval, SkipReason},
@@ -75,12 +76,21 @@ impl<'a> Draft<'a> {
         if faults::active(Mutation::ForgetPause) {
             return None;
         }
-        self.ctx.paused()
+        if channels::heeds_tenant(&self.job.def) {
+            return self.ctx.paused();
+        }
+        let lasts = |pause: &&Pause| pause.to_ms.is_none() && pause.reason != SkipReason::TenantPaused;
+        self.ctx.pauses.iter().find(lasts).map(|pause| pause.reason)
+    }
+    /// As many runs of the tenant wait as may.
+    pub fn queue_full(&self) -> bool {
+        self.ctx.queue_full && channels::heeds_queue(&self.job.def)
     }
     /// One that lasts and is said to begin later was begun while a clock was wrong, and nobody knows when.
     fn pauses(&self) -> impl Iterator<Item = Pause> {
-        let now = self.ctx.now_ms;
-        self.ctx.pauses.iter().map(move |pause| match pause {
+        let (now, heeds_tenant) = (self.ctx.now_ms, channels::heeds_tenant(&self.job.def));
+        let heeded = move |pause: &&Pause| heeds_tenant || pause.reason != SkipReason::TenantPaused;
+        self.ctx.pauses.iter().filter(heeded).map(move |pause| match pause {
             Pause { from_ms, to_ms: None, reason } if *from_ms > now => {
                 Pause { from_ms: i64::MIN, to_ms: None, reason: *reason }
             }
@@ -221,8 +231,8 @@ fn decide_said(
         Command::Resume => change::resume(&mut draft, None)?,
         Command::Delete => change::delete(&mut draft)?,
         Command::Quarantine { reason } => change::quarantine(&mut draft, reason.clone()),
-        Command::Trigger { key, params, reason, by } => {
-            let reply = trigger::trigger(&mut draft, key, params, reason, by)?;
+        Command::Trigger { key, params, reason, by, sealed } => {
+            let reply = trigger::trigger(&mut draft, key, params, reason, (by, sealed))?;
             #[cfg(feature = "faults")]
             if faults::strikes(Mutation::LostAck, ctx.now_ms) {
                 draft = Draft::new(job, ctx);

@@ -2,6 +2,7 @@
 
 use super::{Draft, finish};
 use crate::{
+    channels::Placed,
     faults::{Mutation, strikes},
     job::effect::{Assign, Effect},
 };
@@ -18,7 +19,7 @@ const NOBODY: u64 = 1 << 40;
 
 /// The reason for which an instant is skipped though nothing is in its way.
 pub(super) fn skip_reason(draft: &Draft<'_>, due: i64) -> Option<SkipReason> {
-    let reason = match draft.job.def.concurrency {
+    let reason = match draft.job.def.policy() {
         ConcurrencyPolicy::Forbid => SkipReason::RunActive,
         ConcurrencyPolicy::QueueOne => SkipReason::OneQueued,
         ConcurrencyPolicy::Allow | ConcurrencyPolicy::Replace => SkipReason::QueueFull,

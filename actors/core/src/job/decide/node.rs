@@ -10,7 +10,7 @@
 
 use super::{
     super::{command::NodeAsked, effect::Reply},
-    Draft,
+    Draft, deadline,
     doubtful::doubt,
     finish, lane, queue_full, stop,
 };
@@ -39,6 +39,7 @@ pub(super) fn start(draft: &mut Draft<'_>, asked: &NodeAsked) -> Result<Reply, R
         Some(record) => again(draft, asked, record, held),
         None => made(draft, asked, held),
     };
+    deadline::of_node(draft, run, asked.deadline.as_ref(), (asked.scheduled, asked.generation));
     if asked.confirm {
         doubt(draft, run, if held { RunState::Pending } else { RunState::Queued });
     } else if !held {
@@ -118,6 +119,7 @@ fn made(draft: &mut Draft<'_>, asked: &NodeAsked, held: bool) -> RunId {
         timeout_sec: asked.timeout_sec,
         backfill: lane(asked),
         budget: asked.budget,
+        sealed: None,
     });
     run
 }

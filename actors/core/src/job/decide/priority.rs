@@ -7,7 +7,7 @@ use super::{
     },
     Draft,
 };
-use crate::reject::Rejection;
+use crate::{channels::Placed, reject::Rejection};
 use campanile_schema::{error::ErrorCode, event::Event, ids::RunId, record::RunState};
 
 pub(super) fn change(draft: &mut Draft<'_>, run: RunId, priority: u16) -> Result<Reply, Rejection> {
@@ -39,7 +39,7 @@ pub(super) fn change(draft: &mut Draft<'_>, run: RunId, priority: u16) -> Result
         draft.emit(Event::RunPrioritized { job: draft.job.id, run, priority, at_ms: draft.ctx.now_ms });
         if is_queued && kept(Rule::OwnPriorityMovesIt) {
             // It takes its place anew, both where it waits for a permit and where it waits for an executor.
-            let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
+            let (tenant, pool) = (draft.job.def.permits(), draft.job.def.place());
             draft.dequeue(run, tenant, pool);
             draft.enqueue(run);
         }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     backfill::rules::{Rule, kept},
+    channels::Placed,
     reject::Rejection,
 };
 use campanile_schema::{
@@ -77,7 +78,7 @@ pub(super) fn stop(draft: &mut Draft<'_>, run: RunId, why: StopReason) {
     }
     let record = RunRecord::clone(&open.record);
     if record.state == RunState::Queued {
-        let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
+        let (tenant, pool) = (draft.job.def.permits(), draft.job.def.place());
         draft.dequeue(run, tenant, pool);
     }
     finish::close(draft, record, RunState::Canceled, false);

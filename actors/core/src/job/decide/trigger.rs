@@ -2,7 +2,7 @@
 
 use super::{
     super::effect::Reply,
-    Draft,
+    Draft, deadline,
     due::{Admission, admit},
 };
 use crate::reject::Rejection;
@@ -13,7 +13,7 @@ use campanile_schema::{
     limits::OPEN_RUNS_PER_JOB,
     payload::Payload,
     record::{RunRecord, Source},
-    stored::audit::CallOrigin,
+    stored::{Sealed, audit::CallOrigin},
 };
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) fn trigger(
     key: &Option<String>,
     params: &Option<Payload>,
     reason: &Option<String>,
-    by: &Option<Arc<CallOrigin>>,
+    (by, sealed): (&Option<Arc<CallOrigin>>, &Option<Arc<Sealed>>),
 ) -> Result<Reply, Rejection> {
     if let Some(key) = key
         && let Some(open) =
@@ -71,10 +71,12 @@ pub(super) fn trigger(
         timeout_sec: None,
         backfill: None,
         budget: None,
+        sealed: sealed.clone(),
     };
     #[cfg(feature = "faults")]
     let again = made.clone();
     draft.emit(made);
+    deadline::of_other(draft, run);
     if !held {
         draft.enqueue(run);
     }
@@ -122,7 +124,7 @@ pub(super) fn has_room(draft: &Draft<'_>) -> Result<(), Rejection> {
             "the node's read model is too far behind; due runs wait for it, and triggers are to be sent again later";
         return Err(Rejection::new(ErrorCode::Overloaded, why));
     }
-    if draft.ctx.queue_full {
+    if draft.queue_full() {
         let why = "as many runs of the tenant wait as its limit maxQueuedRuns allows; try again when some have started";
         return Err(Rejection::new(ErrorCode::TenantQuota, why));
     }

@@ -19,7 +19,7 @@ from campanile.enums import (
 )
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
-from campanile.spec import JobSpec, Trigger
+from campanile.spec import Callback, JobSpec, Trigger
 from campanile.views import (
     Applied,
     AuditRecord,
@@ -175,14 +175,25 @@ class Calls(ABC):
         return read(Job, await self.call(methods.JOB_RESUME.name, {"jobId": job_id, **_given(reason=reason)}))
 
     async def job_trigger(
-        self, job_id: int, *, params: Json = None, manual_run_id: str | None = None, reason: str | None = None
+        self,
+        job_id: int,
+        *,
+        params: Json = None,
+        manual_run_id: str | None = None,
+        reason: str | None = None,
+        callback: Callback | None = None,
     ) -> Run:
-        """Runs the job now; `params` are merged over the job's.
+        """Runs the job now; `params` are merged over the job's. `callback` is told by a webhook when the run has ended.
 
         With `manual_run_id` the call is safe to repeat, and is repeated when its answer is lost: the same id makes one run.
         RunActiveError, JobPausedError, QuotaError.
         """
-        given = _given(manualRunId=manual_run_id, reason=reason, params=None if params is None else to_payload(params))
+        given = _given(
+            manualRunId=manual_run_id,
+            reason=reason,
+            params=None if params is None else to_payload(params),
+            callback=None if callback is None else write(callback),
+        )
         return read(Run, await self.call(methods.JOB_TRIGGER.name, {"jobId": job_id, **given}))
 
     async def job_runs(
