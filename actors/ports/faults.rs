@@ -7,7 +7,7 @@
 use campanile_core::{
     backfill, bulk, dispatch, graph, hooks,
     job::{Command, Job, rules},
-    outbox, ownership,
+    outbox, ownership, windows,
 };
 use std::{
     sync::{
@@ -85,7 +85,7 @@ pub fn point(name: &str) {
 type Break = fn(&str) -> bool;
 
 /// What stands before the names of rules, and what they are of.
-const RULES: [(&str, &str, Break); 8] = [
+const RULES: [(&str, &str, Break); 9] = [
     ("rule:", "ownership", ownership::rules::break_by_name),
     ("outbox:", "the outbox", outbox::rules::break_by_name),
     ("graph:", "DAGs", graph::clauses::break_by_name),
@@ -94,6 +94,7 @@ const RULES: [(&str, &str, Break); 8] = [
     ("hooks:", "hooks", hooks::rules::break_by_name),
     ("job:", "runs of a job", rules::break_by_name),
     ("dispatch:", "matching", dispatch::rules::break_by_name),
+    ("windows:", "windows and blackouts", windows::rules::break_by_name),
 ];
 
 /// Switches on what concerns the core; once, at the start of a node.

@@ -5,13 +5,14 @@
 //! meaning of an event never changes: a new meaning is a new variant and a higher format.
 
 mod ledger;
+mod words;
 
 pub use ledger::{Interval, LedgerEntry};
+pub use words::{Outcome, SkipReason, StopReason};
 
 use crate::{
     graph::change::GraphChange,
     ids::{BackfillId, Digest, ExecutorSession, JobId, RunId, Token},
-    job::upper_enum,
     loan::LoanEvent,
     payload::Payload,
     record::{AttemptState, FailedHook, RunRecord, Source, code},
@@ -24,37 +25,8 @@ use crate::{
     },
     text::Text,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-upper_enum!(/// Outcome of due instants in the fire ledger.
-    Outcome { Fired = "FIRED" = 0,
-        /// More than 1 s after the instant.
-        FiredLate = "FIRED_LATE" = 1,
-        /// Carried by the run named in the entry.
-        Coalesced = "COALESCED" = 2, Skipped = "SKIPPED" = 3, Missed = "MISSED" = 4, DstSkipped = "DST_SKIPPED" = 5 } default Fired);
-
-upper_enum!(/// Why instants were skipped or missed.
-    SkipReason { Paused = "PAUSED" = 0, TenantPaused = "TENANT_PAUSED" = 1, SystemPaused = "SYSTEM_PAUSED" = 2,
-        /// FORBID and a run was active.
-        RunActive = "RUN_ACTIVE" = 3,
-        /// QUEUE_ONE and one was waiting already.
-        OneQueued = "ONE_QUEUED" = 4, QueueFull = "QUEUE_FULL" = 5,
-        /// Older than the misfire threshold under SKIP.
-        Misfire = "MISFIRE" = 6,
-        /// Beyond `maxCatchUp`.
-        CatchUpCap = "CATCH_UP_CAP" = 7,
-        Quarantined = "QUARANTINED" = 8, Window = "WINDOW" = 9,
-        /// Due when the job was deleted.
-        Deleted = "DELETED" = 10,
-        /// Still waiting to be caught up when the schedule was edited.
-        Edited = "EDITED" = 11,
-        /// Between a backup and its restore: where the backup was made they may have fired.
-        Restored = "RESTORED" = 12 } default Paused);
-
-upper_enum!(/// Why a running attempt was told to stop.
-    StopReason { Cancel = "CANCEL" = 0, Timeout = "TIMEOUT" = 1, Replace = "REPLACE" = 2 } default Cancel);
 
 /// How an ended attempt goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,9 @@
 //! Source of the shape: the API design. Unknown fields are refused by name.
 
 mod needs;
+mod retry;
 mod trigger_words;
+mod windows;
 
 pub use crate::hooks::{Hook, Hooks};
 use crate::{
@@ -14,9 +16,11 @@ use crate::{
 };
 use jiff::civil;
 pub use needs::{CommandLimits, Resources};
+pub use retry::RetryPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+pub use windows::{Blackout, DAY_MINUTES, DayMinute, Weekday, Window, WindowEffect};
 
 /// Makes an UPPER_SNAKE enum that is read in any case.
 macro_rules! upper_enum {
@@ -142,12 +146,18 @@ pub struct JobSpec {
     /// The named system that its bodies call: it has a breaker, a budget of retries, and limits of its own (`target.set`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Pieces of every week in which instants of the trigger count, or do not. At most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
+    /// Stretches of time in which no instant of the trigger counts. At most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blackouts: Vec<Blackout>,
 }
 
 crate::redacted_debug!(JobSpec {
     name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, max_runtime_sec, idempotent, on_lost_contact,
     dead_letter, executor_selector, action, params, labels, priority, resources, hooks, display_name, description, owner,
-    annotations, target,
+    annotations, target, windows, blackouts,
 } hides { secret_params });
 
 fn default_tenant() -> String {
@@ -338,33 +348,6 @@ fn default_max_catch_up() -> u32 {
     1000
 }
 
-/// `maxAttempts` counts the first try. Delay before try n+1: `base` (fixed) or `base x 2^(n-1)`, at most `max`, times 1 ± jitter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct RetryPolicy {
-    pub max_attempts: u32,
-    pub backoff: Backoff,
-    pub base_delay_sec: f64,
-    pub max_delay_sec: f64,
-    /// Fraction 0..=1.
-    pub jitter: f64,
-    /// No attempt begins later than so long after the first one of its generation. Seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_elapsed_sec: Option<u64>,
-}
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            max_attempts: 3,
-            backoff: Backoff::Exponential,
-            base_delay_sec: 10.0,
-            max_delay_sec: 3600.0,
-            jitter: 0.2,
-            max_elapsed_sec: None,
-        }
-    }
-}
-
 /// What an attempt does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase", deny_unknown_fields)]
@@ -456,7 +439,14 @@ impl JobSpec {
             owner: None,
             annotations: BTreeMap::new(),
             target: None,
+            windows: Vec::new(),
+            blackouts: Vec::new(),
         }
+    }
+
+    /// Whether windows or blackouts remove some of its instants, which event format 2 brought.
+    pub fn has_windows(&self) -> bool {
+        !self.windows.is_empty() || !self.blackouts.is_empty()
     }
 
     /// Whether it has texts for people, which event format 2 brought.

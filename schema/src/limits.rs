@@ -11,6 +11,7 @@ mod imports;
 mod lists;
 mod outbox;
 mod targets;
+mod windows;
 
 pub use audit::*;
 pub use backfill::*;
@@ -22,6 +23,7 @@ pub use imports::*;
 pub use lists::*;
 pub use outbox::*;
 pub use targets::*;
+pub use windows::*;
 
 /// Longest name of a job, characters.
 pub const NAME_CHARS: usize = 128;

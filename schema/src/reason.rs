@@ -55,6 +55,8 @@ codes! {
         InstantMissed = "INSTANT_MISSED",
         InstantCoalesced = "INSTANT_COALESCED",
         InstantDstSkipped = "INSTANT_DST_SKIPPED",
+        /// A window or a blackout removes the instant, and the ledger does not say so yet.
+        InstantRemoved = "INSTANT_REMOVED",
         /// The schedule is not due at this time.
         NotAnInstant = "NOT_AN_INSTANT",
         InstantToCome = "INSTANT_TO_COME",

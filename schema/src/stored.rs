@@ -12,12 +12,16 @@ pub mod journal;
 mod limits;
 pub mod outbox;
 pub mod rows;
+mod sealed;
 pub mod snapshot;
 mod targets;
+pub mod windows;
 
 pub use hooks::{OtherHooks, StoredHook};
 pub use limits::StoredLimits;
+pub use sealed::Sealed;
 pub use targets::{TargetTerms, target_key, target_of};
+pub use windows::{StoredBlackout, StoredWindow, StoredWindows};
 
 use crate::{
     graph::StoredGraph,
@@ -32,32 +36,6 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
-
-/// Secret params sealed with a key of the node's key file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sealed {
-    /// Names, in clear, so that they can be listed masked.
-    #[serde(rename = "n")]
-    pub names: Vec<String>,
-    #[serde(rename = "k")]
-    pub key_id: String,
-    /// 24 bytes, XChaCha20-Poly1305.
-    #[serde(rename = "o", with = "serde_bytes")]
-    pub nonce: Vec<u8>,
-    /// Sealed JSON object of the secret params.
-    #[serde(rename = "c", with = "serde_bytes")]
-    pub ciphertext: Vec<u8>,
-}
-
-impl Sealed {
-    /// Stands for "as they are" in a replace whose caller gave the secrets back masked. Never stored.
-    pub fn keep(names: Vec<String>) -> Self {
-        Self { names, key_id: String::new(), nonce: Vec::new(), ciphertext: Vec::new() }
-    }
-    pub fn is_keep(&self) -> bool {
-        self.key_id.is_empty()
-    }
-}
 
 /// Limits of a tenant. 0 = no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -203,6 +181,9 @@ pub struct StoredJob {
     /// The named downstream that bodies call. Event format 2.
     #[serde(rename = "tg", default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Text>,
+    /// Event format 2.
+    #[serde(rename = "wi", default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Box<StoredWindows>>,
 }
 
 /// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
@@ -376,6 +357,7 @@ impl StoredJob {
             max_elapsed_sec: retry.max_elapsed_sec,
             max_runtime_sec: spec.max_runtime_sec,
             target: given(&spec.target),
+            windows: StoredWindows::of(spec),
         }
     }
 
@@ -385,6 +367,7 @@ impl StoredJob {
         let (misfire_policy, misfire_threshold_sec, max_catch_up) =
             (self.misfire, self.misfire_threshold_sec, self.max_catch_up);
         let jitter_sec = self.jitter_sec;
+        let (windows, blackouts) = self.windows.as_ref().map(|windows| windows.to_spec()).unwrap_or_default();
         let trigger = match &self.trigger {
             StoredTrigger::Cron { expr, dialect, zone, gap, overlap } => Trigger::Cron {
                 expr: expr.to_string(),
@@ -469,6 +452,8 @@ impl StoredJob {
             owner: self.owner.as_ref().map(ToString::to_string),
             annotations: self.annotations.to_map(),
             target: self.target.as_ref().map(ToString::to_string),
+            windows,
+            blackouts,
         }
     }
 

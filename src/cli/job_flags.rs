@@ -1,6 +1,6 @@
 //! A job from flags: the usual ones; a file says all the rest.
 
-use super::{failure::Failure, hook_flags::HookFlags};
+use super::{failure::Failure, hook_flags::HookFlags, window_flags::WindowFlags};
 use campanile_core::action::unusable;
 use campanile_jobfiles::manifest::Seconds;
 use serde_json::{Map, Value, json};
@@ -106,6 +106,8 @@ pub(super) struct JobFlags {
     target: Option<String>,
     #[command(flatten)]
     hooks: HookFlags,
+    #[command(flatten)]
+    windows: WindowFlags,
     /// The name that people read, in any language
     #[arg(long, value_name = "TEXT")]
     display_name: Option<String>,
@@ -151,6 +153,7 @@ impl JobFlags {
         set("priority", self.priority.map(Value::from));
         set("target", self.target.map(Value::from));
         set("hooks", self.hooks.value());
+        self.windows.fields().into_iter().for_each(|(name, value)| set(name, Some(value)));
         set("displayName", self.display_name.map(Value::from));
         set("description", self.description.map(Value::from));
         set("owner", self.owner.map(Value::from));

@@ -67,6 +67,7 @@ mod top;
 mod traces;
 mod versions;
 mod watch;
+mod window_flags;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;

@@ -193,6 +193,12 @@ fn every_line_of_the_guide_to_plans_does_what_the_page_says() {
 }
 
 #[test]
+fn every_line_of_the_guide_to_windows_does_what_the_page_says() {
+    let ran = type_page("docs/guides/windows.md");
+    assert!(ran >= 4, "{ran} blocks");
+}
+
+#[test]
 fn what_differs_from_the_page_is_seen() {
     assert!(fits("run <...> of hello", "run 17   of hello"));
     assert!(fits("a <...>", "a b c"));

@@ -28,3 +28,4 @@ mod traces;
 mod trouble;
 mod versions;
 mod waiting_runs;
+mod windows;

@@ -172,7 +172,16 @@ async fn instants_are_numbers_on_the_wire_also_inside_a_trigger() {
         misfire_policy: Default::default(),
         misfire_threshold_sec: 60,
     };
-    let preview = client.schedule_preview(PreviewBody { trigger, after: None, count: Some(3) }).await.unwrap();
+    let preview = client
+        .schedule_preview(PreviewBody {
+            trigger,
+            windows: Vec::new(),
+            blackouts: Vec::new(),
+            after: None,
+            count: Some(3),
+        })
+        .await
+        .unwrap();
     assert_eq!(preview.next, [Timestamp(4_000_000_000_123)]);
 }
 
@@ -194,8 +203,9 @@ async fn local_times_and_other_words_for_once_are_read_back_as_instants() {
         (json!({"type": "IMMEDIATE"}), 0),
     ] {
         let trigger: Trigger = serde_json::from_value(word.clone()).unwrap();
-        let preview =
-            client.schedule_preview(PreviewBody { trigger, after: Some(instant), count: None }).await.unwrap();
+        let (windows, blackouts) = (Vec::new(), Vec::new());
+        let body = PreviewBody { trigger, windows, blackouts, after: Some(instant), count: None };
+        let preview = client.schedule_preview(body).await.unwrap();
         assert_eq!(preview.next, [instant.plus_ms(due)], "{word}");
         assert_eq!(preview.trigger, Trigger::once_at(instant.plus_ms(due)), "{word}");
     }
@@ -213,7 +223,7 @@ async fn a_schedule_that_never_fires_has_its_own_code() {
     let refused = refused.api().unwrap();
     assert_eq!(refused.known(), ErrorCode::ScheduleNeverFires);
     assert!(refused.message.contains("February has no 30th"), "{}", refused.message);
-    let preview = PreviewBody { trigger, after: None, count: None };
+    let preview = PreviewBody { trigger, windows: Vec::new(), blackouts: Vec::new(), after: None, count: None };
     assert_eq!(code(client.schedule_preview(preview).await), ErrorCode::ScheduleNeverFires);
 }
 

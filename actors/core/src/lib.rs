@@ -32,3 +32,4 @@ pub mod schedule;
 pub mod shard;
 pub mod spec;
 pub mod wheel;
+pub mod windows;

@@ -20,7 +20,7 @@ pub fn delay_ms(def: &StoredJob, run: RunId, tried: u32) -> i64 {
 }
 
 /// Jitter of one instant, ms: a hash of job and instant within `jitter_sec`, and below `room_ms` (the time to the next
-/// instant), so that instants keep their order and none waits for the jitter of the one before.
+/// instant or to the end of its window), so that instants keep their order and none waits for the jitter of the one before.
 pub fn instant_jitter_ms(jitter_sec: u32, job: u64, at_ms: i64, room_ms: i64) -> i64 {
     let below = (i64::from(jitter_sec) * 1000).min(room_ms);
     if below <= 0 {

@@ -1,11 +1,22 @@
 //! When a job is due: one type for cron, fixed rate, fixed delay and once, with the beginning and the end of their
-//! validity.
+//! validity, and the windows and blackouts that remove some of their instants.
 //!
 //! All instants are milliseconds since 1970 UTC, logical (before jitter). Never here: jitter, misfires, pauses.
 
-use crate::cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, ZoneError};
+mod removed;
+
+pub use removed::{RemovedBy, RemovedStretch};
+
+use crate::{
+    cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, ZoneError},
+    windows::{
+        Windows,
+        rules::{Rule, kept},
+    },
+};
 use campanile_schema::{
     ids::name_hash,
+    limits::CLOSED_STRETCHES,
     stored::{StoredJob, StoredTrigger},
 };
 use std::sync::Arc;
@@ -16,6 +27,8 @@ pub struct Schedule {
     kind: ScheduleKind,
     start_ms: i64,
     end_ms: i64,
+    /// Shared as a cron schedule is.
+    windows: Option<Arc<Windows>>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,20 +73,61 @@ impl Schedule {
             StoredTrigger::Once { at_ms } => ScheduleKind::Once { at_ms: *at_ms },
             StoredTrigger::Manual {} => ScheduleKind::Never,
         };
-        Ok(Self { kind, start_ms: def.start_ms.unwrap_or(i64::MIN), end_ms: def.end_ms.unwrap_or(i64::MAX) })
+        let windows = def.windows.as_deref().map(Windows::compile).transpose()?.map(Arc::new);
+        Ok(Self { kind, start_ms: def.start_ms.unwrap_or(i64::MIN), end_ms: def.end_ms.unwrap_or(i64::MAX), windows })
     }
 
     /// A schedule that is never due: stands in when [`Self::compile`] fails, so that the job stays visible.
     pub fn never() -> Self {
-        Self { kind: ScheduleKind::Never, start_ms: i64::MIN, end_ms: i64::MAX }
+        Self { kind: ScheduleKind::Never, start_ms: i64::MIN, end_ms: i64::MAX, windows: None }
     }
 
     pub fn is_fixed_delay(&self) -> bool {
         matches!(self.kind, ScheduleKind::FixedDelay { .. })
     }
 
-    /// First instant strictly after `after`. `delay_base`: end of the last run, for FIXED_DELAY.
+    /// First instant strictly after `after` that counts. `delay_base`: end of the last run, for FIXED_DELAY.
     pub fn next(&self, after_ms: i64, delay_base: Option<i64>) -> Option<i64> {
+        self.next_until(after_ms, i64::MAX, delay_base)
+    }
+
+    /// The same, up to `until`.
+    fn next_until(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> Option<i64> {
+        match &self.windows {
+            None => self.trigger_next(after_ms, delay_base).filter(|due| *due <= until_ms),
+            Some(windows) => self.next_open(windows, after_ms, until_ms, delay_base),
+        }
+    }
+
+    fn next_open(&self, windows: &Windows, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> Option<i64> {
+        if let ScheduleKind::FixedDelay { every_ms } = &self.kind {
+            // It has one instant, which waits for the opening instead of being lost.
+            let due = (delay_base? + every_ms).max(self.start_ms);
+            let open = if kept(Rule::DelayWaits) { windows.opening(due)? } else { due };
+            return Some(open).filter(|due| *due > after_ms && *due <= until_ms.min(self.end_ms));
+        }
+        let mut after_ms = after_ms;
+        for _ in 0..CLOSED_STRETCHES {
+            let due = self.trigger_next(after_ms, delay_base).filter(|due| *due <= until_ms)?;
+            let span = windows.span(due);
+            if span.closed.is_none() {
+                return Some(due);
+            }
+            after_ms = span.until_ms - 1;
+        }
+        None
+    }
+
+    /// Up to when jitter may put an instant off: the end of its window, and at most until `until_ms`.
+    pub fn closing(&self, at_ms: i64, until_ms: i64) -> i64 {
+        match &self.windows {
+            Some(windows) if kept(Rule::JitterStaysInside) => windows.closing(at_ms, until_ms),
+            Some(_) | None => until_ms,
+        }
+    }
+
+    /// First instant of the trigger strictly after `after`, whatever the windows say.
+    fn trigger_next(&self, after_ms: i64, delay_base: Option<i64>) -> Option<i64> {
         let after = after_ms.max(self.start_ms.saturating_sub(1));
         let due = match &self.kind {
             ScheduleKind::Cron(cron) => cron.next_fire(after)?,
@@ -94,8 +148,30 @@ impl Schedule {
         (due <= self.end_ms).then_some(due)
     }
 
-    /// Instants in `(after, until]`.
+    /// Instants in `(after, until]` that count.
     pub fn count(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> u64 {
+        match &self.windows {
+            None => self.trigger_count(after_ms, until_ms, delay_base),
+            Some(_) if self.is_fixed_delay() => u64::from(self.next_until(after_ms, until_ms, delay_base).is_some()),
+            Some(windows) => self.open_count(windows, after_ms, until_ms),
+        }
+    }
+
+    fn open_count(&self, windows: &Windows, after_ms: i64, until_ms: i64) -> u64 {
+        let (mut count, mut after_ms) = (0, after_ms);
+        while let Some(due) = self.trigger_next(after_ms, None).filter(|due| *due <= until_ms) {
+            let span = windows.span(due);
+            let last_ms = until_ms.min(span.until_ms - 1);
+            if span.closed.is_none() {
+                count += self.trigger_count(due - 1, last_ms, None);
+            }
+            after_ms = last_ms;
+        }
+        count
+    }
+
+    /// Instants of the trigger in `(after, until]`.
+    fn trigger_count(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> u64 {
         let after = after_ms.max(self.start_ms.saturating_sub(1));
         let until = until_ms.min(self.end_ms);
         if until <= after {
@@ -108,32 +184,14 @@ impl Schedule {
                 (upto(until) - upto(after)) as u64
             }
             ScheduleKind::FixedDelay { .. } | ScheduleKind::Once { .. } | ScheduleKind::Never => {
-                u64::from(self.next(after, delay_base).is_some_and(|due| due <= until))
+                u64::from(self.trigger_next(after, delay_base).is_some_and(|due| due <= until))
             }
         }
     }
 
-    /// Last instant in `(after, until]`, by bisection: at most ~50 look-ups.
+    /// Last instant in `(after, until]` that counts.
     pub fn last(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> Option<i64> {
-        let due_in = |after: i64, until: i64| self.next(after, delay_base).filter(|due| *due <= until);
-        let mut found = due_in(after_ms, until_ms)?;
-        match due_in(found, until_ms) {
-            Some(second) => found = second,
-            None => return Some(found),
-        }
-        let (mut low, mut high) = (found, until_ms);
-        // Invariant: `found` is an instant; none is known beyond `high`.
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match due_in(middle, high) {
-                Some(due) => {
-                    found = due;
-                    low = due;
-                }
-                None => high = middle,
-            }
-        }
-        Some(found)
+        last_of(after_ms, until_ms, |after, until| self.next_until(after, until, delay_base))
     }
 
     /// The instant after which exactly `keep` instants remain up to `until`: everything up to it is dropped.
@@ -152,7 +210,7 @@ impl Schedule {
 
     /// Instants in `(after, until]` that daylight saving takes away, in order. Looks only near changes of the zone's
     /// offset, so that a long span of frequent fires stays cheap; there are about two such changes a year.
-    pub fn dst_stretches(&self, after_ms: i64, until_ms: i64) -> Vec<DstStretch> {
+    fn dst_stretches(&self, after_ms: i64, until_ms: i64) -> Vec<DstStretch> {
         let ScheduleKind::Cron(cron) = &self.kind else { return Vec::new() };
         let mut after = after_ms.max(self.start_ms.saturating_sub(1));
         let until = until_ms.min(self.end_ms);
@@ -195,8 +253,30 @@ const OFFSET_CHANGE_MS: i64 = 26 * 3_600_000;
 
 /// Neighbouring instants that fall away by daylight saving, none that fires between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DstStretch {
-    pub first_ms: i64,
-    pub last_ms: i64,
-    pub count: u64,
+struct DstStretch {
+    first_ms: i64,
+    last_ms: i64,
+    count: u64,
+}
+
+/// Last instant in `(after, until]`, by bisection: at most ~50 look-ups. `due_in`: the first one in such an interval.
+fn last_of(after_ms: i64, until_ms: i64, due_in: impl Fn(i64, i64) -> Option<i64>) -> Option<i64> {
+    let mut found = due_in(after_ms, until_ms)?;
+    match due_in(found, until_ms) {
+        Some(second) => found = second,
+        None => return Some(found),
+    }
+    let (mut low, mut high) = (found, until_ms);
+    // Invariant: `found` is an instant; none is known beyond `high`.
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match due_in(middle, high) {
+            Some(due) => {
+                found = due;
+                low = due;
+            }
+            None => high = middle,
+        }
+    }
+    Some(found)
 }

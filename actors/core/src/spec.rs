@@ -2,7 +2,7 @@
 //! the meaning of what is stored never depends on when it is read.
 
 use crate::{
-    cron::{CronError, CronExpr, CronSchedule},
+    cron::{CronError, CronExpr, CronSchedule, find_zone},
     names::check_word,
     once::{self, LAST_INSTANT_MS},
     reject::Rejection,
@@ -44,6 +44,7 @@ pub fn resolve(
     check_target(spec)?;
     check_dag(spec)?;
     check_texts(spec)?;
+    check_windows(spec)?;
     let trigger = resolve_trigger(spec, old, now_ms)?;
     let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
     let stored = StoredJob::from_spec(spec, trigger, sealed);
@@ -159,6 +160,41 @@ fn check_texts(spec: &JobSpec) -> Result<(), Rejection> {
                 shortened(key),
                 limits::ANNOTATION_BYTES
             )));
+        }
+    }
+    Ok(())
+}
+
+/// Windows and blackouts: their number, their zones, and that they have something to remove.
+pub fn check_windows(spec: &JobSpec) -> Result<(), Rejection> {
+    let (windows, blackouts) = (&spec.windows, &spec.blackouts);
+    if let (Trigger::Manual {}, true) = (&spec.trigger, spec.has_windows()) {
+        return Err(invalid("windows and blackouts: a MANUAL trigger has no instants; leave them out"));
+    }
+    if windows.len() > limits::WINDOWS {
+        return Err(invalid(format!("windows: at most {} are allowed", limits::WINDOWS)));
+    }
+    if blackouts.len() > limits::BLACKOUTS {
+        return Err(invalid(format!("blackouts: at most {} are allowed", limits::BLACKOUTS)));
+    }
+    for (n, window) in windows.iter().enumerate() {
+        if let Some(Err(error)) = window.timezone.as_deref().map(find_zone) {
+            return Err(Rejection::new(ErrorCode::UnknownTimezone, format!("windows[{n}].timezone: {error}")));
+        }
+    }
+    for (n, blackout) in blackouts.iter().enumerate() {
+        if blackout.from >= blackout.to {
+            return Err(invalid(format!("blackouts[{n}].to must lie after from")));
+        }
+        if [blackout.from, blackout.to].iter().any(|at| !(0..=LAST_INSTANT_MS).contains(&at.ms())) {
+            return Err(invalid(format!("blackouts[{n}] must lie between the years 1970 and 9998")));
+        }
+        let reason = blackout.reason.as_deref().unwrap_or_default();
+        let most = limits::BLACKOUT_REASON_CHARS;
+        if reason.chars().count() > most || reason.chars().any(char::is_control) {
+            let why =
+                format!("blackouts[{n}].reason: at most {most} characters, and no control characters, are allowed");
+            return Err(invalid(why));
         }
     }
     Ok(())
@@ -355,7 +391,9 @@ pub fn check_fires(stored: &StoredJob, after_ms: i64) -> Result<(), Rejection> {
     }
     let timed = match stored.trigger {
         StoredTrigger::Cron { .. } | StoredTrigger::FixedRate { .. } | StoredTrigger::FixedDelay { .. } => true,
-        StoredTrigger::Once { .. } | StoredTrigger::Manual {} => false,
+        // Only windows can take away one that is still to come.
+        StoredTrigger::Once { at_ms } => stored.windows.is_some() && at_ms > after_ms,
+        StoredTrigger::Manual {} => false,
     };
     let first = |stored: &StoredJob| {
         let schedule = Schedule::compile(stored)
@@ -366,6 +404,15 @@ pub fn check_fires(stored: &StoredJob, after_ms: i64) -> Result<(), Rejection> {
         return Ok(());
     }
     let after = Timestamp(after_ms);
+    if stored.windows.is_some()
+        && let Some(due) = first(&StoredJob { windows: None, ..stored.clone() })?
+    {
+        let why = format!(
+            "this never fires: windows and blackouts take away every instant of the trigger (the first would be {})",
+            Timestamp(due)
+        );
+        return Err(Rejection::new(ErrorCode::ScheduleNeverFires, why));
+    }
     let why = match (stored.end_ms, first(&StoredJob { end_ms: None, ..stored.clone() })?) {
         (Some(end), _) if end <= after_ms => format!("trigger.endAt {} is not after {after}", Timestamp(end)),
         (Some(end), Some(due)) => {

@@ -42,3 +42,5 @@ mod schedule;
 mod support;
 mod table;
 mod time_limits;
+#[cfg(feature = "faults")]
+mod windows;

@@ -4,7 +4,7 @@
 use crate::support::{config, make::plain};
 use campanile_core::{
     cron::{CronExpr, CronSchedule, OccurrenceKind, known_zone_names},
-    schedule::{DstStretch, Schedule},
+    schedule::{RemovedBy, RemovedStretch, Schedule},
     spec::resolve,
 };
 use campanile_schema::{
@@ -41,7 +41,7 @@ proptest! {
         }
         let schedule = Schedule::compile(&def).unwrap();
         let cron = CronSchedule::new(CronExpr::parse(expr, Dialect::Unix, 0).unwrap().0, &zone, gap, overlap).unwrap();
-        let (mut fires, mut gone): (Vec<i64>, Vec<DstStretch>) = (Vec::new(), Vec::new());
+        let (mut fires, mut gone): (Vec<i64>, Vec<RemovedStretch>) = (Vec::new(), Vec::new());
         let (mut after, end) = (def.start_ms.map_or(from, |s| s - 1), def.end_ms.unwrap_or(until));
         let mut apart = true;
         while let Some(next) = cron.next_occurrence(after, end) {
@@ -55,12 +55,12 @@ proptest! {
                     (last.last_ms, last.count) = (after, last.count + 1);
                 }
                 (OccurrenceKind::DstSkipped, _) => {
-                    gone.push(DstStretch { first_ms: after, last_ms: after, count: 1 });
+                    gone.push(RemovedStretch { first_ms: after, last_ms: after, count: 1, by: RemovedBy::DaylightSaving });
                     apart = false;
                 }
             }
         }
-        prop_assert_eq!(schedule.dst_stretches(from, until), gone);
+        prop_assert_eq!(schedule.removed(from, until), gone);
         prop_assert_eq!(schedule.count(from, until, None), fires.len() as u64);
         prop_assert_eq!(schedule.next(from, None).filter(|at| *at <= until), fires.first().copied());
         prop_assert_eq!(schedule.last(from, until, None), fires.last().copied());

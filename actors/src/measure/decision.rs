@@ -151,6 +151,7 @@ fn is_misfire(outcome: Outcome, reason: Option<SkipReason>) -> bool {
                 | SkipReason::QueueFull
                 | SkipReason::Quarantined
                 | SkipReason::Window
+                | SkipReason::Blackout
                 | SkipReason::Deleted
                 | SkipReason::Edited
                 | SkipReason::Restored,

@@ -17,6 +17,7 @@ use campanile_core::{
 use campanile_ports::SecretOwner;
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
+    event::LedgerEntry,
     format::MESSAGES_FORMAT,
     frame,
     ids::{Digest, JobId, ShardId, shard_of_slot, slot_of},
@@ -24,7 +25,7 @@ use campanile_schema::{
     limits,
     stored::{Sealed, StoredJob, StoredTrigger},
     time::Timestamp,
-    view::{Created, Preview, PreviewBody},
+    view::{Created, LedgerEntryView, Preview, PreviewBody},
 };
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -43,6 +44,7 @@ impl Scheduler {
             ("displayName, description, owner and annotations", spec.has_texts()),
             ("maxRuntimeSec and retryPolicy.maxElapsedSec", spec.has_time_limit()),
             ("target", spec.target.is_some()),
+            ("windows and blackouts", spec.has_windows()),
         ];
         if let Some((what, _)) = news.iter().find(|(_, given)| *given)
             && handles.in_use.event() < MESSAGES_FORMAT
@@ -263,7 +265,9 @@ pub(super) fn as_stored(view: &JobView) -> Option<StoredJob> {
 pub fn preview(body: PreviewBody, now_ms: i64) -> Answer<Preview> {
     let after = body.after.map_or(now_ms, Timestamp::ms);
     let count = body.count.unwrap_or(5).min(100);
-    let spec = JobSpec::new("default", "preview", body.trigger);
+    let mut spec = JobSpec::new("default", "preview", body.trigger);
+    (spec.windows, spec.blackouts) = (body.windows, body.blackouts);
+    spec::check_windows(&spec)?;
     let trigger = spec::resolve_trigger(&spec, None, after)?;
     let stored = StoredJob::from_spec(&spec, trigger, None);
     spec::check_fires(&stored, after)?;
@@ -286,8 +290,11 @@ pub fn preview(body: PreviewBody, now_ms: i64) -> Answer<Preview> {
             break;
         }
     }
+    let upto = next.last().map_or(after, |last| last.ms());
+    let removed = schedule.removed(after, upto).into_iter().take(limits::PREVIEW_REMOVED);
+    let removed = removed.map(|removed| LedgerEntryView::from(&LedgerEntry::from(removed))).collect();
     let (description, hazards) = describe(&stored, after);
-    Ok(Preview { trigger: stored.to_spec().trigger, next, description, hazards })
+    Ok(Preview { trigger: stored.to_spec().trigger, next, removed, description, hazards })
 }
 
 fn describe(stored: &StoredJob, after: i64) -> (String, Vec<String>) {

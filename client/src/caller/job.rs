@@ -2,8 +2,8 @@
 
 use campanile_schema::{
     job::{
-        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, JobSpec, MisfirePolicy, OnLostContact,
-        Overlap, Resources, Trigger,
+        Action, Backoff, Blackout, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, JobSpec, MisfirePolicy,
+        OnLostContact, Overlap, Resources, Trigger, Window,
     },
     payload::Payload,
     time::{Moment, Timestamp},
@@ -203,6 +203,16 @@ impl Job {
     /// A text for people or programs, by its key.
     pub fn annotation(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.spec.annotations.insert(key.into(), text.into());
+        self
+    }
+    /// A piece of every week in which instants count, or with [`WindowEffect::Deny`](campanile_schema::job::WindowEffect) do not.
+    pub fn window(mut self, window: Window) -> Self {
+        self.spec.windows.push(window);
+        self
+    }
+    /// A stretch of time in which no instant counts.
+    pub fn blackout(mut self, blackout: Blackout) -> Self {
+        self.spec.blackouts.push(blackout);
         self
     }
     /// What one run takes of its executor.

@@ -270,9 +270,12 @@ function Square({
 
 const SHOWN = 200;
 
+/** Reasons for which a job was not to run. */
+const NOT_TO_RUN = ["WINDOW", "BLACKOUT", "DELETED"];
+
 /** What a backfill in the mode MISSING runs, as docs/guides/backfill.md lists it. */
 const isMissing = ({ outcome, reason }: LedgerEntry) =>
-  outcome === "MISSED" || (outcome === "SKIPPED" && reason !== "WINDOW" && reason !== "DELETED");
+  outcome === "MISSED" || (outcome === "SKIPPED" && !NOT_TO_RUN.includes(reason ?? ""));
 
 function Picked({ job, cell, grain, zone }: { job: Job; cell: Cell; grain: Grain; zone: string }) {
   const { t } = useLingui();
@@ -297,6 +300,7 @@ function Picked({ job, cell, grain, zone }: { job: Job; cell: Cell; grain: Grain
     DELETED: t`the job was deleted`,
     EDITED: t`the schedule was edited`,
     RESTORED: t`between a backup and its restore`,
+    BLACKOUT: t`in a blackout`,
   };
   return (
     <div className="appear mt-4 border-t border-line pt-3">

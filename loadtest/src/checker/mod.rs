@@ -7,6 +7,7 @@
 //! acknowledgement) may go both ways, and an incomplete export is a failure.
 
 mod calls;
+mod closed;
 mod history;
 mod judge;
 mod load;
@@ -18,6 +19,7 @@ mod tests;
 mod usage;
 mod verdict;
 
+pub use closed::closed;
 pub use history::{
     AcceptedCall, Attempt, Body, Confirmed, Disturbance, Executor, History, Job, Outage, Pause, Reopened, Run, Trigger,
     Version,

@@ -1,6 +1,10 @@
 //! What a schedule would do, before there is a job.
 
-use crate::{job::Trigger, time::Timestamp};
+use super::LedgerEntryView;
+use crate::{
+    job::{Blackout, Trigger, Window},
+    time::Timestamp,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +13,12 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PreviewBody {
     pub trigger: Trigger,
+    /// Windows of the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
+    /// Blackouts of the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blackouts: Vec<Blackout>,
     /// Default: now.
     #[serde(default)]
     pub after: Option<Timestamp>,
@@ -23,6 +33,9 @@ pub struct Preview {
     /// Resolved, with dialect and instants filled in.
     pub trigger: Trigger,
     pub next: Vec<Timestamp>,
+    /// What windows, blackouts and changes of the clocks take away up to the last instant in `next`; at most 100 stretches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<LedgerEntryView>,
     pub description: String,
     pub hazards: Vec<String>,
 }

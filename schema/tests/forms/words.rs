@@ -5,7 +5,10 @@ use campanile_schema::{
     error::ErrorCode,
     event::{Outcome, SkipReason, StopReason},
     frame,
-    job::{Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap},
+    job::{
+        Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap,
+        Weekday, WindowEffect,
+    },
     record::{AttemptState, RunState, Source},
     stored::{
         backfill::{BackfillMode, BackfillState},
@@ -33,7 +36,7 @@ pub fn words(forms: &mut Forms) {
         record::AttemptState, record::Source, job::Dialect, job::Gap, job::Overlap, job::MisfirePolicy,
         job::ConcurrencyPolicy, job::Backoff, job::OnLostContact, job::JobStatus, job::HttpMethod,
         view::ConfirmDecision, watch::JobStep, backfill::BackfillMode, backfill::BackfillState,
-        bulk::BulkAction, bulk::BulkState);
+        bulk::BulkAction, bulk::BulkState, job::Weekday, job::WindowEffect);
     let read = |bytes: &[u8]| {
         let text: String = frame::decode("code", bytes).map_err(|error| error.to_string())?;
         ErrorCode::parse(&text).ok_or_else(|| format!("{text} is no code"))

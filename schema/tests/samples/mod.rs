@@ -18,7 +18,10 @@ use campanile_schema::{
     loan::{Level, LoanEvent},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
-    stored::{Sealed, StoredAction, StoredJob, StoredLimits, StoredTrigger, TargetTerms, TenantRecord, target_key},
+    stored::{
+        Sealed, StoredAction, StoredBlackout, StoredJob, StoredLimits, StoredTrigger, StoredWindow, StoredWindows,
+        TargetTerms, TenantRecord, target_key,
+    },
     text::Labels,
 };
 use serde::Serialize;
@@ -155,6 +158,24 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
     described.annotations = Labels::from(&[("runbook".to_owned(), "https://example.org/r".to_owned())].into());
     let mut aimed = plain("aimed", StoredTrigger::Manual {});
     aimed.target = Some("ledger-db".into());
+    let mut windowed = plain("windowed", StoredTrigger::FixedRate { every_ms: 30_000, anchor_ms: AT });
+    let berlin = StoredWindow { deny: false, days: 0x1f, from: 540, to: 1_020, zone: "Europe/Berlin".into() };
+    let all_day = StoredWindow { deny: true, days: 0x7f, from: 0, to: 1_440, zone: "UTC".into() };
+    windowed.windows = Some(Box::new(StoredWindows {
+        windows: vec![berlin, all_day],
+        blackouts: vec![
+            StoredBlackout { from_ms: AT, to_ms: AT + 60_000, reason: Some("year end".into()) },
+            StoredBlackout { from_ms: AT, to_ms: AT + 60_000, reason: None },
+        ],
+    }));
+    let mut only_windows = windowed.clone();
+    if let Some(windows) = &mut only_windows.windows {
+        windows.blackouts.clear();
+    }
+    let mut only_blackouts = windowed.clone();
+    if let Some(windows) = &mut only_blackouts.windows {
+        windows.windows.clear();
+    }
     vec![
         ("cron, typical", typical()),
         ("cron, no default", full()),
@@ -169,6 +190,9 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("manual, texts for people", described),
         ("manual, bounded in time", in_time),
         ("manual, with a target", aimed),
+        ("fixed rate, windows and blackouts", windowed),
+        ("fixed rate, windows", only_windows),
+        ("fixed rate, blackouts", only_blackouts),
     ]
 }
 

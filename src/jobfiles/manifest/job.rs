@@ -9,8 +9,8 @@ use super::{
 use campanile_schema::{
     graph::{EdgeSpec, GraphSpec, NodeSpec},
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, Hooks, JobSpec, MisfirePolicy, OnLostContact, Overlap,
-        Resources, Trigger,
+        Action, Backoff, Blackout, ConcurrencyPolicy, Dialect, Gap, Hooks, JobSpec, MisfirePolicy, OnLostContact,
+        Overlap, Resources, Trigger, Window,
     },
     payload::Payload,
     time::{Moment, Timestamp},
@@ -112,6 +112,12 @@ pub struct Spec {
     /// Missed instants that FireAllMissed makes up for at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_catch_up: Option<u32>,
+    /// Pieces of every week in which instants count, or do not. Zone: that of the schedule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
+    /// Stretches of time in which no instant counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blackouts: Vec<Blackout>,
     /// true: paused; false: not paused. Left out: as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
@@ -188,8 +194,8 @@ pub struct Spec {
 
 campanile_schema::redacted_debug!(Spec {
     schedule, dialect, time_zone, gap, overlap, every, anchor_at, after_last, at, start_at, end_at, jitter,
-    misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout, max_runtime,
-    idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
+    misfire_policy, misfire_threshold, max_catch_up, windows, blackouts, suspend, concurrency_policy, retry_policy, timeout,
+    max_runtime, idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
     edges, fail_fast, max_parallel, params,
     priority, resources, hooks, display_name, description, owner, target,
 } hides { secret_params });
@@ -323,6 +329,7 @@ fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant,
     spec.priority = written.priority.unwrap_or(spec.priority);
     spec.resources = written.resources.unwrap_or(spec.resources);
     spec.hooks = written.hooks.unwrap_or_default();
+    (spec.windows, spec.blackouts) = (written.windows, written.blackouts);
     (spec.display_name, spec.description, spec.owner) = (written.display_name, written.description, written.owner);
     spec.target = written.target;
     spec.params = params.unwrap_or(spec.params);

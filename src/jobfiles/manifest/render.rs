@@ -49,6 +49,8 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         owner,
         annotations,
         target,
+        windows,
+        blackouts,
     } = job;
     let usual = JobSpec::new(tenant_id, name, Trigger::Manual {});
     let mut spec: Spec = serde_json::from_value(Value::Object(timing(trigger)?)).map_err(|error| error.to_string())?;
@@ -67,6 +69,8 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.priority = unusual(priority, &usual.priority);
     spec.resources = unusual(resources, &usual.resources);
     spec.hooks = unusual(hooks, &usual.hooks);
+    spec.windows.clone_from(windows);
+    spec.blackouts.clone_from(blackouts);
     spec.display_name.clone_from(display_name);
     spec.description.clone_from(description);
     spec.owner.clone_from(owner);

@@ -36,7 +36,7 @@ fn is_missing_for(reason: SkipReason) -> bool {
         | SkipReason::Edited
         | SkipReason::Restored => true,
         // The job was not to run then.
-        SkipReason::Window | SkipReason::Deleted => false,
+        SkipReason::Window | SkipReason::Blackout | SkipReason::Deleted => false,
     }
 }
 

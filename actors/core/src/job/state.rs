@@ -247,7 +247,7 @@ impl Job {
         self.hot.next_due_ms = self.schedule.next(self.hot.cursor_ms, self.delay_base());
     }
 
-    /// Instant + its jitter: when it is really due. Before the next instant, so that the order is kept.
+    /// Instant + its jitter: when it is really due. Before the next instant, so that the order is kept, and within its window.
     pub fn due_with_jitter(&self, at_ms: i64) -> i64 {
         #[cfg(feature = "faults")]
         if faults::active(Mutation::FireEarly) {
@@ -260,7 +260,9 @@ impl Job {
         if self.def.jitter_sec == 0 {
             return at_ms;
         }
-        let room_ms = self.schedule.next(at_ms, None).map_or(i64::MAX, |next| next - at_ms);
+        let most_ms = at_ms + i64::from(self.def.jitter_sec) * 1000;
+        let until_ms = self.schedule.next(at_ms, None).map_or(most_ms, |next| next.min(most_ms));
+        let room_ms = self.schedule.closing(at_ms, until_ms) - at_ms;
         at_ms + retry::instant_jitter_ms(self.def.jitter_sec, self.id.0, at_ms, room_ms)
     }
 

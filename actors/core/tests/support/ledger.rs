@@ -14,7 +14,7 @@
 use super::{due::Due, due::Instant, sim::Step};
 use campanile_core::cron::tzdb_version;
 use campanile_schema::{
-    event::{Event, Interval, LedgerEntry, Outcome},
+    event::{Event, Interval, LedgerEntry, Outcome, SkipReason},
     ids::RunId,
     job::{ConcurrencyPolicy, JobStatus, MisfirePolicy},
     limits::LATE_MS,
@@ -194,6 +194,10 @@ fn moved(known: &Known, step: &Step, interval: &Interval, entries: &[LedgerEntry
         if these.iter().any(|i| i.gone != gone) {
             return Err("daylight saving takes away other instants than these".to_owned());
         }
+        let closed = entry.reason.filter(|reason| matches!(reason, SkipReason::Window | SkipReason::Blackout));
+        if these.iter().any(|i| i.closed != closed) {
+            return Err("windows take away other instants than these".to_owned());
+        }
         let reason = matches!(entry.outcome, Outcome::Skipped | Outcome::Missed);
         if reason != entry.reason.is_some() || (entry.outcome == Outcome::Coalesced) != entry.run.is_some() {
             return Err("reason or run does not belong to the outcome".to_owned());
@@ -222,7 +226,7 @@ fn created(
         return Err("only a scheduled run has an interval, up to its logical time".to_owned());
     }
     let instants = known.due.between(interval.from_ms, interval.to_ms, known.base());
-    if instants != [Instant { at_ms: interval.to_ms, gone: false }] {
+    if instants != [Instant { at_ms: interval.to_ms, gone: false, closed: None }] {
         return Err(format!("the interval's instants are {instants:?}"));
     }
     let age = at_ms - interval.to_ms;

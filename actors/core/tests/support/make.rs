@@ -1,10 +1,11 @@
 //! Definitions and small things that tests need.
 
+use super::civil::{closed, windows};
 use campanile_schema::{
     ids::{JobId, make_id, slot_of},
     job::{Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, Overlap, Trigger},
     payload::Payload,
-    stored::{StoredJob, StoredTrigger},
+    stored::{StoredJob, StoredTrigger, StoredWindows},
 };
 use proptest::{option, prelude::*, sample::select};
 
@@ -76,6 +77,15 @@ fn trigger(base_ms: i64) -> impl Strategy<Value = StoredTrigger> {
     ]
 }
 
+/// A MANUAL job has none, and a ONCE none that take its instant away.
+fn may_have(trigger: &StoredTrigger, windows: &StoredWindows) -> bool {
+    match trigger {
+        StoredTrigger::Cron { .. } | StoredTrigger::FixedRate { .. } | StoredTrigger::FixedDelay { .. } => true,
+        StoredTrigger::Once { at_ms } => closed(windows, *at_ms).is_none(),
+        StoredTrigger::Manual {} => false,
+    }
+}
+
 /// Any definition that `spec::resolve` lets through, as far as decisions depend on it.
 pub fn definition(base_ms: i64) -> impl Strategy<Value = StoredJob> {
     let timing = (
@@ -99,7 +109,8 @@ pub fn definition(base_ms: i64) -> impl Strategy<Value = StoredJob> {
     let limits =
         (select(vec![None, None, None, Some(30), Some(600)]), select(vec![None, None, None, Some(5), Some(300)]));
     let flags = (prop::bool::weighted(0.25), any::<bool>(), any::<bool>(), any::<bool>());
-    (timing, retry, limits, flags).prop_map(move |(timing, retry, limits, flags)| {
+    let windows = option::weighted(0.25, windows(base_ms));
+    (timing, retry, limits, flags, windows).prop_map(move |(timing, retry, limits, flags, windows)| {
         let (trigger, start, end, jitter, misfire, threshold, cap, concurrency) = timing;
         let (attempts, backoff, base_delay, max_delay, retry_jitter, timeout) = retry;
         let mut def = plain(trigger);
@@ -117,6 +128,7 @@ pub fn definition(base_ms: i64) -> impl Strategy<Value = StoredJob> {
         (def.max_elapsed_sec, def.max_runtime_sec) = limits;
         (def.not_idempotent, def.no_dead_letter) = (flags.0, flags.1);
         def.pool = if flags.2 { "default" } else { "other" }.into();
+        def.windows = windows.filter(|windows| may_have(&def.trigger, windows)).map(Box::new);
         if flags.3 {
             def.params = Payload(r#"{"a":1}"#.to_owned());
         }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, dead_code)]
 
 pub mod attempts;
+pub mod civil;
 pub mod due;
 pub mod ledger;
 pub mod make;

@@ -219,7 +219,9 @@ impl Policy {
                 }),
                 SkipReason::Deleted => has(|e| matches!(e, Event::JobDeleted { .. })),
                 SkipReason::Edited => has(|e| matches!(e, Event::JobReplaced { .. })),
-                SkipReason::CatchUpCap | SkipReason::Window | SkipReason::Restored => false,
+                // `ledger` knows which.
+                SkipReason::Window | SkipReason::Blackout => true,
+                SkipReason::CatchUpCap | SkipReason::Restored => false,
             },
             (_, _) => false,
         };

@@ -37,6 +37,8 @@ pub(super) struct InstantFacts<'a> {
     pub version: Option<u64>,
     /// First instant at or after it by the schedule of now.
     pub next: Option<Timestamp>,
+    /// By the schedule of now it is taken away: by a window, a blackout or a change of the clocks.
+    pub removed: Option<LedgerEntryView>,
 }
 
 fn schedule(code: ReasonCode, sentence: impl Into<String>) -> ReasonView {
@@ -178,6 +180,11 @@ pub(super) fn instant(facts: &InstantFacts<'_>) -> Vec<ReasonView> {
                     JobStatus::Enabled | JobStatus::Deleted => "",
                 };
                 about(ReasonCode::InstantToCome, format!("the instant {at} is not decided yet{holds}"))
+            } else if let Some(removed) = &facts.removed {
+                let why = removed.reason.map_or("a change of the clocks excludes it", skipped);
+                let sentence =
+                    format!("the instant {at} makes no run: {why}; the ledger says so with the next run; {next}");
+                about(ReasonCode::InstantRemoved, sentence)
             } else {
                 about(ReasonCode::NotAnInstant, format!("the job is not due at {at}; {next}"))
             }
@@ -223,6 +230,7 @@ fn skipped(reason: SkipReason) -> &'static str {
         SkipReason::CatchUpCap => "more instants were missed than maxCatchUp allows",
         SkipReason::Quarantined => "the job was in quarantine",
         SkipReason::Window => "it lies outside of the job's windows",
+        SkipReason::Blackout => "it lies in a blackout of the job",
         SkipReason::Deleted => "the job was deleted",
         SkipReason::Edited => "the schedule was edited while it waited to be caught up",
         SkipReason::Restored => "it lies between a backup and its restore",

@@ -179,11 +179,15 @@ impl Scheduler {
         let rows = self.ledger_at(handles, job.job_id, at_ms).await?;
         let body = PreviewBody {
             trigger: job.spec.trigger.clone(),
+            windows: job.spec.windows.clone(),
+            blackouts: job.spec.blackouts.clone(),
             after: Some(Timestamp(at_ms.saturating_sub(1))),
             count: Some(1),
         };
         // A schedule that has no instant left is none that cannot be read.
-        let next = super::jobs::preview(body, now_ms).ok().and_then(|preview| preview.next.first().copied());
+        let preview = super::jobs::preview(body, now_ms).ok();
+        let next = preview.as_ref().and_then(|preview| preview.next.first().copied());
+        let removed = preview.and_then(|preview| preview.removed.into_iter().next());
         // What comes behind it in the ledger: nothing as long as it is undecided.
         let later = handles.views.ledger(job.job_id, at_ms, i64::MAX, 1).await.map_err(|e| unavailable(&e))?;
         let covering = rows.iter().find(|row| row.from_ms < at_ms && at_ms <= row.to_ms);
@@ -194,6 +198,7 @@ impl Scheduler {
             entries: entries(&rows, at_ms),
             version: covering.map(|row| row.version),
             next,
+            removed: removed.filter(|removed| removed.logical_time.ms() == at_ms),
         };
         Ok(job::instant(&facts))
     }

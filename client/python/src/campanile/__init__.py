@@ -50,6 +50,8 @@ from campanile.enums import (
     SkipReason,
     Source,
     UnknownInstants,
+    Weekday,
+    WindowEffect,
 )
 from campanile.errors import (
     AccessError,
@@ -87,6 +89,7 @@ from campanile.executor.handle import ExecutorHandle
 from campanile.shapes import Json, Other
 from campanile.spec import (
     Action,
+    Blackout,
     Command,
     CommandLimits,
     Cron,
@@ -102,6 +105,7 @@ from campanile.spec import (
     Resources,
     RetryPolicy,
     Trigger,
+    Window,
 )
 from campanile.tls import Tls
 from campanile.views import (
@@ -185,6 +189,7 @@ __all__ = [
     "BackfillProgress",
     "BackfillState",
     "Backoff",
+    "Blackout",
     "BreakerState",
     "Bulk",
     "BulkAction",
@@ -321,5 +326,8 @@ __all__ = [
     "UnavailableError",
     "UnknownInstants",
     "Version",
+    "Weekday",
     "Welcome",
+    "Window",
+    "WindowEffect",
 ]

@@ -242,6 +242,7 @@ class SkipReason(Word):
     DELETED = "DELETED"
     EDITED = "EDITED"
     RESTORED = "RESTORED"
+    BLACKOUT = "BLACKOUT"
 
 
 class MessageKind(Word):
@@ -388,3 +389,22 @@ class Decision(Word):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     ENDED = "ENDED"
+
+
+class Weekday(Word):
+    """A day of the week."""
+
+    MON = "MON"
+    TUE = "TUE"
+    WED = "WED"
+    THU = "THU"
+    FRI = "FRI"
+    SAT = "SAT"
+    SUN = "SUN"
+
+
+class WindowEffect(Word):
+    """What a window does with the instants in it."""
+
+    ALLOW = "ALLOW"
+    DENY = "DENY"

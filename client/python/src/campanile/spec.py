@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Self
 
-from campanile.enums import Backoff, ConcurrencyPolicy, Dialect, Gap, MisfirePolicy, OnLostContact, Overlap
+from campanile.enums import (
+    Backoff,
+    ConcurrencyPolicy,
+    Dialect,
+    Gap,
+    MisfirePolicy,
+    OnLostContact,
+    Overlap,
+    Weekday,
+    WindowEffect,
+)
 from campanile.shapes import Json, Other, Tagged
 
 
@@ -236,6 +246,30 @@ class Hooks:
     on_dead_letter: list[Hook] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """A piece of every week in which instants of the trigger count (ALLOW), or do not (DENY).
+
+    `days` are those on which it begins, such as `["MON", "FRI"]`; None: every day. `from_` and `to` are `HH:MM`; a `to` that is
+    not after `from_` is of the next day. `timezone`: an IANA name; None: the zone of the trigger, or UTC.
+    """
+
+    effect: WindowEffect = WindowEffect.ALLOW
+    days: list[Weekday] | None = None
+    from_: str = field(default="00:00", metadata={"wire": "from"})
+    to: str = "24:00"
+    timezone: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blackout:
+    """A stretch of time in which no instant counts: `from_` is in it, `to` is the first moment after it."""
+
+    from_: datetime = field(metadata={"wire": "from"})
+    to: datetime
+    reason: str | None = None
+
+
 @dataclass(frozen=True)
 class JobSpec:
     """A whole job.
@@ -244,8 +278,9 @@ class JobSpec:
     all attempts of a run with the waits between them. A job that is not `idempotent` waits for a person after a lost executor.
     `executor_selector` is the pool's name. Without an `action` it calls the handler named like the job. `secret_params` are
     stored encrypted and read back as `***`. `priority`: 0..1000, higher first. `display_name`, `description`, `owner` and
-    `annotations` are texts for people, in any language. `target`
-    names the system that bodies call, which has limits, a breaker and a budget of retries (`target_set`).
+    `annotations` are texts for people, in any language. `target` names the system that bodies call, which has limits, a breaker
+    and a budget of retries (`target_set`). `windows` and `blackouts` remove instants of the trigger: these make no run, and the
+    ledger says so.
     """
 
     name: str
@@ -271,3 +306,5 @@ class JobSpec:
     annotations: dict[str, str] | None = None
     max_runtime_sec: int | None = None
     target: str | None = None
+    windows: list[Window] | None = None
+    blackouts: list[Blackout] | None = None

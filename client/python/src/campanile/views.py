@@ -575,12 +575,16 @@ class AuditRecord:
 
 @dataclass(frozen=True)
 class Preview:
-    """A schedule, resolved: its next instants, its meaning in words, and what may surprise."""
+    """A schedule, resolved: its next instants, its meaning in words, and what may surprise.
+
+    `removed`: what windows, blackouts and changes of the clocks take away up to the last of them.
+    """
 
     trigger: Trigger
     next: list[datetime]
     description: str
     hazards: list[str]
+    removed: list[LedgerEntry] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

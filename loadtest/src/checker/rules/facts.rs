@@ -43,9 +43,10 @@ pub(super) fn last_of(entry: &LedgerEntryView) -> i64 {
     entry.until.map_or(entry.logical_time.0, |u| u.0)
 }
 
-/// An instant outside the trigger's own window may be told as SKIPPED(WINDOW); nobody is owed one.
-pub(super) fn is_window(entry: &LedgerEntryView) -> bool {
-    entry.outcome == Outcome::Skipped && entry.reason == Some(SkipReason::Window)
+/// Why windows and blackouts are said to have taken the instants away; None: they are not said so.
+pub(super) fn told_closed(entry: &LedgerEntryView) -> Option<SkipReason> {
+    let is_closed = |reason: &SkipReason| matches!(reason, SkipReason::Window | SkipReason::Blackout);
+    entry.reason.filter(|reason| entry.outcome == Outcome::Skipped && is_closed(reason))
 }
 
 /// Whether a run of the job waits for a person's word.

@@ -2,7 +2,7 @@
 //! paused, nothing is missed while the node was up.
 
 use super::{
-    facts::{entries, is_window, jitter_us, last_of, misfire},
+    facts::{entries, jitter_us, last_of, misfire, told_closed},
     windows::{Expect, expect, may_be_paused, may_be_paused_above},
 };
 use crate::checker::{Disturbance, Findings, History, Job, Outage, ViolationKind};
@@ -20,7 +20,8 @@ const DECIDED_WITHIN_MS: i64 = 2_000;
 
 pub fn check(history: &History, found: &mut Findings<'_>) {
     for job in history.jobs.values() {
-        for entry in entries(job).filter(|e| !is_window(e)) {
+        // `outcomes` judges the others.
+        for entry in entries(job).filter(|e| told_closed(e).is_none()) {
             if let Err(why) = justified(history, job, entry) {
                 let text =
                     format!("{} for {} of job {} '{}': {why}", name(entry), entry.logical_time, job.id, job.spec.name);
@@ -136,7 +137,8 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, entry: &LedgerEntry
             }
         }
         SkipReason::Quarantined => Err("the job's actor failed again and again".to_owned()),
-        SkipReason::Window => Err("the instant is inside the trigger's window".to_owned()),
+        // Not asked for.
+        SkipReason::Window | SkipReason::Blackout => Ok(()),
         SkipReason::Deleted => match job.deleted {
             Some((sent_us, ack_us)) if closed_by(history, job, entry, sent_us, ack_us) => Ok(()),
             Some(_) => Err("it was due long before its job was deleted".to_owned()),
@@ -186,7 +188,7 @@ fn waited_when_paused(history: &History, job: &Job, entry: &LedgerEntryView) -> 
     if misfire(&job.spec.trigger) != Some(MisfirePolicy::FireAllMissed) {
         return false;
     }
-    let decided: Vec<_> = entries(job).filter(|e| !is_window(e)).collect();
+    let decided: Vec<_> = entries(job).filter(|e| told_closed(e).is_none()).collect();
     let Some(place) = decided.iter().position(|e| e.logical_time == entry.logical_time) else { return false };
     let (before, after) = decided.split_at(place + 1);
     let is_paused = |e: &LedgerEntryView| e.reason == Some(SkipReason::Paused);

@@ -2,11 +2,12 @@
 //! entries join.
 
 use super::{
-    facts::{entries, is_window, jitter_us, last_of, misfire, waits_for_a_person},
+    facts::{entries, jitter_us, last_of, misfire, told_closed, waits_for_a_person},
     windows::{Expect, expect},
 };
-use crate::checker::{Findings, History, Job, Oracle, OracleError, ViolationKind};
+use crate::checker::{Findings, History, Job, Oracle, OracleError, ViolationKind, closed};
 use campanile_schema::{
+    event::SkipReason,
     job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
     record::Source,
 };
@@ -47,14 +48,30 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
     }
 }
 
-/// Due instants of all definitions that a job had, ascending; true: the definition was certainly in force. None: the clock does not
-/// give them.
-fn due_of(oracle: &mut Oracle, job: &Job, until_ms: i64) -> Result<Option<Vec<(i64, bool)>>, OracleError> {
-    if let [only] = job.versions.as_slice() {
-        let due = oracle.due(&only.spec, only.sent_us.div_euclid(1000), until_ms)?;
-        return Ok(due.map(|due| due.into_iter().map(|at| (at, true)).collect()));
+/// An instant of a trigger.
+struct Due {
+    at_ms: i64,
+    /// The definition that has it was certainly in force.
+    sure: bool,
+    /// What windows and blackouts may say of it: one answer of each definition that has it.
+    closed: Vec<Option<SkipReason>>,
+}
+
+impl Due {
+    /// It is owed an outcome only when what comes after it has one: the ledger tells it with the next run.
+    fn may_be_closed(&self) -> bool {
+        self.closed.iter().any(Option::is_some)
     }
-    let mut all: BTreeMap<i64, bool> = BTreeMap::new();
+}
+
+/// Due instants of all definitions that a job had, ascending. None: the clock does not give them.
+fn due_of(oracle: &mut Oracle, job: &Job, until_ms: i64) -> Result<Option<Vec<Due>>, OracleError> {
+    if let [only] = job.versions.as_slice() {
+        let Some(due) = oracle.due(&only.spec, only.sent_us.div_euclid(1000), until_ms)? else { return Ok(None) };
+        let of = |at_ms: i64| Ok::<_, OracleError>(Due { at_ms, sure: true, closed: vec![closed(&only.spec, at_ms)?] });
+        return due.into_iter().map(of).collect::<Result<_, _>>().map(Some);
+    }
+    let mut all: BTreeMap<i64, Due> = BTreeMap::new();
     for (n, version) in job.versions.iter().enumerate() {
         let later = job.versions.get(n + 1..).unwrap_or_default();
         let to_us = later.iter().find_map(|edit| edit.ack_us).unwrap_or(i64::MAX);
@@ -71,10 +88,12 @@ fn due_of(oracle: &mut Oracle, job: &Job, until_ms: i64) -> Result<Option<Vec<(i
         for at in due {
             let at_us = at.saturating_mul(1000);
             let sure = version.ack_us.is_some_and(|ack_us| at_us > ack_us) && at_us < sure_to_us;
-            *all.entry(at).or_default() |= sure || (n == 0 && at_us < sure_to_us);
+            let known = all.entry(at).or_insert(Due { at_ms: at, sure: false, closed: Vec::new() });
+            known.sure |= sure || (n == 0 && at_us < sure_to_us);
+            known.closed.push(closed(&version.spec, at)?);
         }
     }
-    Ok(Some(all.into_iter().collect()))
+    Ok(Some(all.into_values().collect()))
 }
 
 /// ONCE with a delay: one instant, at the delay after a moment between the request and its acknowledgement.
@@ -84,7 +103,7 @@ fn once_after(job: &Job, delay_sec: i64, until_ms: i64, found: &mut Findings<'_>
     let to_ms = job.create_ack_us.div_euclid(1000).saturating_add(delay_ms + 1);
     found.counts.due_instants += 1;
     let mut count = 0;
-    for entry in entries(job).filter(|entry| !is_window(entry)) {
+    for entry in entries(job) {
         *found.counts.outcomes.entry(entry.outcome.to_string()).or_default() += entry.count;
         count += entry.count;
         if entry.logical_time.0 < from_ms || last_of(entry) > to_ms {
@@ -143,8 +162,8 @@ fn held_after(history: &History, job: &Job) -> i64 {
     }
 }
 
-fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms: i64, found: &mut Findings<'_>) {
-    let due: Vec<i64> = instants.iter().map(|(at, _)| *at).collect();
+fn by_instant(job: &Job, instants: &[Due], until_ms: i64, held_after_ms: i64, found: &mut Findings<'_>) {
+    let due: Vec<i64> = instants.iter().map(|due| due.at_ms).collect();
     found.counts.due_instants += due.len() as u64;
     let mut outcomes = vec![0_u32; due.len()];
     for entry in entries(job) {
@@ -153,9 +172,6 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
         let start = due.partition_point(|t| *t < first);
         let end = due.partition_point(|t| *t <= last);
         let covered = (end - start) as u64;
-        if is_window(entry) && covered == 0 {
-            continue;
-        }
         let what = entry.outcome;
         if covered == 0 {
             let text = format!(
@@ -166,7 +182,16 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
             continue;
         }
         // Near an edit only some of them were due.
-        let sure = instants.get(start..end).unwrap_or_default().iter().filter(|(_, sure)| *sure).count() as u64;
+        let these = instants.get(start..end).unwrap_or_default();
+        let told = told_closed(entry);
+        if let Some(wrong) = these.iter().find(|due| !due.closed.contains(&told)) {
+            let text = format!(
+                "{what} with {told:?} for {} of job {} '{}'; its windows and blackouts say {:?}",
+                wrong.at_ms, job.id, job.spec.name, wrong.closed
+            );
+            found.of_job(ViolationKind::OutcomeUnjustified, job.id, Some(wrong.at_ms), text);
+        }
+        let sure = these.iter().filter(|due| due.sure).count() as u64;
         let counts = sure <= entry.count && entry.count <= covered;
         if !counts || due.get(start) != Some(&first) || due.get(end - 1) != Some(&last) {
             let text = format!(
@@ -180,7 +205,9 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
             *n += 1;
         }
     }
-    for ((at_ms, sure), outcomes) in instants.iter().copied().zip(outcomes) {
+    let told_to_ms = entries(job).map(last_of).max().unwrap_or(i64::MIN);
+    for (due, outcomes) in instants.iter().zip(outcomes) {
+        let Due { at_ms, sure, .. } = *due;
         if outcomes > 1 {
             let text = format!("the instant {at_ms} of job {} '{}' has {outcomes} outcomes", job.id, job.spec.name);
             found.of_job(ViolationKind::OutcomeDoubled, job.id, Some(at_ms), text);
@@ -191,6 +218,7 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
         };
         // Until its jitter is over it is not decided.
         let decided = at_ms.saturating_add(jitter_us(job) / 1000) <= until_ms && at_ms <= held_after_ms;
+        let decided = decided && (!due.may_be_closed() || at_ms < told_to_ms);
         if outcomes == 0 && required && sure && decided {
             let told_to = job.ledger.last().map_or(0, |p| p.to.0);
             let text = format!(
@@ -227,6 +255,17 @@ fn delays(history: &History, job: &Job, every_ms: i64, found: &mut Findings<'_>)
                 after.run_id, before.run_id
             );
             found.of_run(ViolationKind::OutcomeUndue, job.id, after.run_id, Some(*logical), text);
+        }
+    }
+    let [only] = job.versions.as_slice() else { return };
+    for (logical, run) in runs {
+        match closed(&only.spec, logical) {
+            Ok(None) => {}
+            Ok(Some(reason)) => {
+                let text = format!("run {} is due {logical}, which {reason} closes", run.run_id);
+                found.of_run(ViolationKind::OutcomeUndue, job.id, run.run_id, Some(logical), text);
+            }
+            Err(error) => found.of_job(ViolationKind::NotCheckable, job.id, None, error.0),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! at most its delay passes until its next event.
 
 use super::facts::{entries, last_of, us};
-use crate::checker::{Findings, History, Job, ViolationKind};
+use crate::checker::{Findings, History, Job, ViolationKind, closed};
 use campanile_schema::job::Trigger;
 
 /// What a job may be behind its delay before it counts as silent, microseconds.
@@ -42,10 +42,11 @@ fn silent(history: &History, job: &Job, every_us: i64, (start_us, end_us): (i64,
     // What a restore forgot may have been a run.
     busy.extend(history.outages.iter().filter(|o| o.restored).map(|outage| (outage.from_us, outage.to_us)));
     busy.sort_unstable();
-    // Times in which nobody served it; its delay goes on meanwhile.
+    // Times in which nobody served it, or in which it waited for an opening; its delay goes on meanwhile.
     let shard = history.shard_of(job.id);
     let mut away: Vec<(i64, i64)> = history.outages.iter().map(|outage| (outage.from_us, outage.to_us)).collect();
     away.extend(history.disturbances.iter().filter(|d| d.is_about(shard)).map(|d| (d.from_us, d.to_us)));
+    away.extend(closed_seconds(job, end_us));
     away.sort_unstable();
     let mut last_us = i64::MIN;
     for (from_us, to_us) in busy.into_iter().chain([(end_us, end_us)]) {
@@ -62,6 +63,15 @@ fn silent(history: &History, job: &Job, every_us: i64, (start_us, end_us): (i64,
         }
         last_us = last_us.max(to_us);
     }
+}
+
+/// Seconds in which a window or a blackout may have made it wait. One that no calendar can read is in `outcomes`.
+fn closed_seconds(job: &Job, end_us: i64) -> impl Iterator<Item = (i64, i64)> {
+    let windowed: Vec<_> = job.versions.iter().map(|version| &version.spec).filter(|spec| spec.has_windows()).collect();
+    let to_ms = if windowed.is_empty() { i64::MIN } else { end_us.div_euclid(1000) };
+    let seconds = (job.create_sent_us.div_euclid(1_000_000)..=to_ms.div_euclid(1_000)).map(|second| second * 1_000);
+    let is_closed = move |at_ms: &i64| windowed.iter().any(|spec| matches!(closed(spec, *at_ms), Ok(Some(_))));
+    seconds.filter(is_closed).map(|at_ms| (us(at_ms), us(at_ms + 1_000)))
 }
 
 /// When what is due at `due_us` must have happened: soon after, or soon after somebody served the job again.

@@ -11,6 +11,7 @@ mod red_hooks;
 mod red_ledger;
 mod red_limits;
 mod red_runs;
+mod red_windows;
 mod world;
 
 use super::{Verdict, ViolationKind};

@@ -9,7 +9,7 @@ use campanile_core::{cron, schedule::Schedule, spec};
 use campanile_schema::{
     apply::{JobForecast, MinuteForecast, PlanAction, PlanForecast, PlanItem, TenantForecast},
     error::ErrorCode,
-    job::{JobSpec, Trigger},
+    job::{Blackout, JobSpec, Trigger, Window},
     limits::{
         FORECAST_CLOCK_DAYS, FORECAST_FIRES, FORECAST_FULL, FORECAST_INSTANTS, FORECAST_MINUTES, FORECAST_NAMED,
         FORECAST_TENANTS, LOAD_MINUTES,
@@ -23,18 +23,26 @@ use std::collections::BTreeMap;
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// A trigger with what its meaning depends on: an `H` is drawn from the names.
+/// A trigger with what its meaning depends on: an `H` is drawn from the names, and windows remove instants.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Timed {
     tenant: String,
     name: String,
     trigger: Trigger,
+    windows: Vec<Window>,
+    blackouts: Vec<Blackout>,
 }
 
 impl Timed {
     /// None: a job that is paused is never due.
     pub fn of(spec: &JobSpec, is_paused: bool) -> Option<Self> {
-        let timed = || Self { tenant: spec.tenant_id.clone(), name: spec.name.clone(), trigger: spec.trigger.clone() };
+        let timed = || Self {
+            tenant: spec.tenant_id.clone(),
+            name: spec.name.clone(),
+            trigger: spec.trigger.clone(),
+            windows: spec.windows.clone(),
+            blackouts: spec.blackouts.clone(),
+        };
         (!is_paused).then(timed)
     }
 }
@@ -108,7 +116,8 @@ fn compute(turns: &[Turn], now_ms: i64, go_on: &dyn Fn() -> bool) -> Computed {
 }
 
 fn stored(timed: &Timed, now_ms: i64) -> Option<StoredJob> {
-    let spec = JobSpec::new(&timed.tenant, &timed.name, timed.trigger.clone());
+    let mut spec = JobSpec::new(&timed.tenant, &timed.name, timed.trigger.clone());
+    (spec.windows, spec.blackouts) = (timed.windows.clone(), timed.blackouts.clone());
     let trigger = spec::resolve_trigger(&spec, None, now_ms).ok()?;
     Some(StoredJob::from_spec(&spec, trigger, None))
 }
@@ -239,6 +248,20 @@ mod tests {
         let adds: u64 = computed.minutes.values().map(|(adds, _)| adds).sum();
         let removes: u64 = computed.minutes.values().map(|(_, removes)| removes).sum();
         assert_eq!((adds, removes, computed.truncated), (1, 24, false));
+    }
+
+    #[test]
+    fn what_windows_remove_is_in_no_minute() {
+        let mut spec = JobSpec::new("t", "job", Trigger::cron("0 * * * *"));
+        let before = Timed::of(&spec, false);
+        let window = serde_json::json!({"effect": "DENY", "to": "12:00"});
+        spec.windows = vec![serde_json::from_value(window).unwrap()];
+        let turn = Turn { before, after: Timed::of(&spec, false) };
+        let computed = compute(&[turn], NOW, &|| true);
+        assert_eq!(computed.jobs[0].0.after[0].to_string(), "2027-03-01T12:00:00.000Z");
+        let adds: u64 = computed.minutes.values().map(|(adds, _)| adds).sum();
+        let removes: u64 = computed.minutes.values().map(|(_, removes)| removes).sum();
+        assert_eq!((adds, removes), (12, 24));
     }
 
     /// Across both changes of the clock of 2027 in Berlin the fires are those that the node computes for the job itself.

@@ -255,9 +255,10 @@ async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &DesiredJob)
     let mut read_back = resolved(ops, &spec, old.as_ref());
     if let Err(error) = &read_back
         && error.known() == ErrorCode::ScheduleNeverFires
-        && let Some(hazard) = past(ops, &spec.trigger)
+        && let Some(hazard) = past(ops, &spec)
     {
         spec.trigger = Trigger::Manual {};
+        (spec.windows, spec.blackouts) = (Vec::new(), Vec::new());
         hazards.push(hazard);
         read_back = resolved(ops, &spec, old.as_ref());
     }
@@ -290,7 +291,7 @@ async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &DesiredJob)
         Some(_) => PlanAction::Change,
     };
     if action != PlanAction::Unchanged && !job.is_crontab {
-        hazards.extend(surprises(ops, &resolved.trigger));
+        hazards.extend(surprises(ops, &resolved));
     }
     let is_other = changes.iter().any(|change| change.field != "spec.suspend");
     let item = PlanItem {
@@ -367,10 +368,9 @@ fn resolved(ops: &Operations, spec: &JobSpec, old: Option<&JobView>) -> Answer<J
 
 /// A schedule that was right once and is over: it blocks no others. The job is made without a next fire, which is told.
 /// `None`: it was never right.
-fn past(ops: &Operations, trigger: &Trigger) -> Option<String> {
-    let at_some_time = PreviewBody { trigger: trigger.clone(), after: Some(Timestamp(0)), count: Some(1) };
-    ops.scheduler.preview(at_some_time).ok()?;
-    let (field, when) = match trigger {
+fn past(ops: &Operations, spec: &JobSpec) -> Option<String> {
+    ops.scheduler.preview(first_after(spec, Some(Timestamp(0)))).ok()?;
+    let (field, when) = match &spec.trigger {
         Trigger::Once { at: Some(at), .. } => ("at", at.to_string()),
         Trigger::Cron { end_at: Some(end), .. }
         | Trigger::FixedRate { end_at: Some(end), .. }
@@ -395,9 +395,14 @@ fn changes(from: &JobSpec, from_paused: bool, to: &JobSpec, to_paused: bool) -> 
     Ok(found.into_iter().map(change).collect())
 }
 
-fn surprises(ops: &Operations, trigger: &Trigger) -> Vec<String> {
-    let body = PreviewBody { trigger: trigger.clone(), after: None, count: Some(1) };
-    ops.scheduler.preview(body).map(|preview| preview.hazards).unwrap_or_default()
+fn first_after(spec: &JobSpec, after: Option<Timestamp>) -> PreviewBody {
+    let JobSpec { trigger, windows, blackouts, .. } = spec;
+    let (windows, blackouts) = (windows.clone(), blackouts.clone());
+    PreviewBody { trigger: trigger.clone(), windows, blackouts, after, count: Some(1) }
+}
+
+fn surprises(ops: &Operations, spec: &JobSpec) -> Vec<String> {
+    ops.scheduler.preview(first_after(spec, None)).map(|preview| preview.hazards).unwrap_or_default()
 }
 
 /// What is the manifest's fault is told with its place; all else is of the call.
@@ -428,7 +433,7 @@ fn field_of(message: &str) -> &'static str {
         ("action.command", "spec.command"),
         ("action.name", "spec.handler"),
     ];
-    const SAME: [(&str, &str); 13] = [
+    const SAME: [(&str, &str); 15] = [
         ("target", "spec.target"),
         ("displayName", "spec.displayName"),
         ("description", "spec.description"),
@@ -439,6 +444,8 @@ fn field_of(message: &str) -> &'static str {
         ("priority", "spec.priority"),
         ("resources", "spec.resources"),
         ("hooks", "spec.hooks"),
+        ("windows", "spec.windows"),
+        ("blackouts", "spec.blackouts"),
         ("params", "spec.params"),
         ("secretParams", "spec.secretParams"),
         ("action", "spec.action"),

@@ -307,7 +307,7 @@ pub(super) fn skip_until(draft: &mut Draft<'_>, to: i64, outcome: Outcome, reaso
     }
 }
 
-/// What lies between the cursor and the instant of a run: coalesced into it, or taken away by daylight saving.
+/// What lies between the cursor and the instant of a run: coalesced into it, or taken away by daylight saving, a window or a blackout.
 fn note_until(draft: &mut Draft<'_>, to: i64, run: RunId) {
     let entries = entries_until(draft, to, Outcome::Coalesced, None, Some(run));
     if !entries.is_empty() {
@@ -320,7 +320,7 @@ fn move_cursor(draft: &mut Draft<'_>, to: i64, entries: Vec<LedgerEntry>) {
     draft.emit(event);
 }
 
-/// Every instant from the cursor to `to`: those that fire get `outcome`, those that daylight saving took away theirs.
+/// Every instant from the cursor to `to`: those that count get `outcome`, those that were taken away theirs.
 fn entries_until(
     draft: &Draft<'_>,
     to: i64,
@@ -342,16 +342,9 @@ fn entries_until(
         entries.push(LedgerEntry { first_ms, last_ms, count, outcome, reason, run });
     };
     let mut after = draft.job.hot.cursor_ms;
-    for gone in schedule.dst_stretches(after, to) {
+    for gone in schedule.removed(after, to) {
         fires(&mut entries, after, gone.first_ms - 1);
-        entries.push(LedgerEntry {
-            first_ms: gone.first_ms,
-            last_ms: gone.last_ms,
-            count: gone.count,
-            outcome: Outcome::DstSkipped,
-            reason: None,
-            run: None,
-        });
+        entries.push(gone.into());
         after = gone.last_ms;
     }
     fires(&mut entries, after, to);

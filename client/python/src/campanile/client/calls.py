@@ -1,7 +1,7 @@
 """One method per method of the protocol, names as in the wire spec with `_` for the dot."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from campanile.enums import (
 )
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
-from campanile.spec import JobSpec, Trigger
+from campanile.spec import Blackout, JobSpec, Trigger, Window
 from campanile.views import (
     Applied,
     AuditRecord,
@@ -606,10 +606,19 @@ class Calls(ABC):
         return read(Load, await self.call(methods.SCHEDULE_LOAD.name, _given(tenantId=tenant_id, minutes=minutes)))
 
     async def schedule_preview(
-        self, trigger: Trigger, *, after: datetime | None = None, count: int | None = None
+        self,
+        trigger: Trigger,
+        *,
+        windows: Sequence[Window] = (),
+        blackouts: Sequence[Blackout] = (),
+        after: datetime | None = None,
+        count: int | None = None,
     ) -> Preview:
-        """The next instants of a schedule (5, at most 100) and what may surprise. InvalidScheduleError."""
+        """The next instants of a schedule (5, at most 100), what is removed, and what may surprise. InvalidScheduleError."""
         given = _given(after=None if after is None else to_ms(after), count=count)
+        for name, items in [("windows", windows), ("blackouts", blackouts)]:
+            if items:
+                given[name] = [write(item) for item in items]
         wire = trigger.fields if not hasattr(trigger, "KIND") else write(trigger)
         return read(Preview, await self.call(methods.SCHEDULE_PREVIEW.name, {"trigger": wire, **given}))
 
