@@ -5,7 +5,7 @@
 //! what it is of ([`RULES`]), such as `backfill:PageFollows`; several separated by `;`.
 
 use campanile_core::{
-    backfill, bulk, dispatch, graph, hooks,
+    backfill, bulk, calendar, dispatch, graph, hooks,
     job::{Command, Job, rules},
     outbox, ownership, windows,
 };
@@ -85,7 +85,7 @@ pub fn point(name: &str) {
 type Break = fn(&str) -> bool;
 
 /// What stands before the names of rules, and what they are of.
-const RULES: [(&str, &str, Break); 9] = [
+const RULES: [(&str, &str, Break); 10] = [
     ("rule:", "ownership", ownership::rules::break_by_name),
     ("outbox:", "the outbox", outbox::rules::break_by_name),
     ("graph:", "DAGs", graph::clauses::break_by_name),
@@ -94,6 +94,7 @@ const RULES: [(&str, &str, Break); 9] = [
     ("hooks:", "hooks", hooks::rules::break_by_name),
     ("job:", "runs of a job", rules::break_by_name),
     ("dispatch:", "matching", dispatch::rules::break_by_name),
+    ("calendars:", "calendars", calendar::rules::break_by_name),
     ("windows:", "windows and blackouts", windows::rules::break_by_name),
 ];
 

@@ -9,6 +9,7 @@
 
 pub mod apply;
 pub mod audit;
+pub mod calendar;
 pub mod cluster;
 pub mod error;
 pub mod event;

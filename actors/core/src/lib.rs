@@ -10,6 +10,7 @@ pub mod agreement;
 pub mod backfill;
 mod breakable;
 pub mod bulk;
+pub mod calendar;
 pub mod clock;
 pub mod cron;
 pub mod degradation;

@@ -7,6 +7,8 @@ mod backfill;
 mod backfill_world;
 mod bulk;
 mod bulk_world;
+#[cfg(feature = "faults")]
+mod calendars;
 mod checkers;
 mod claims;
 mod cron_clock_changes;

@@ -1,4 +1,4 @@
-//! Limits of windows and blackouts.
+//! Limits of windows, blackouts and calendars.
 
 /// Windows of a job, count.
 pub const WINDOWS: usize = 16;
@@ -11,3 +11,13 @@ pub const BLACKOUT_REASON_CHARS: usize = 256;
 pub const CLOSED_STRETCHES: usize = 4_096;
 /// Stretches of removed instants that a preview tells, count.
 pub const PREVIEW_REMOVED: usize = 100;
+/// Dates and ranges of one list of a calendar's rules, count.
+pub const CALENDAR_DATES: usize = 2_048;
+/// Monthly rules and rules by Easter of one list of a calendar's rules, count.
+pub const CALENDAR_RULES: usize = 64;
+/// A day of a calendar is looked for so far ahead, days (five years).
+pub const CALENDAR_LOOK_DAYS: i64 = 1_827;
+/// Largest iCalendar file that is read, bytes.
+pub const ICS_BYTES: usize = 1 << 20;
+/// Longest event of an iCalendar file, days.
+pub const ICS_EVENT_DAYS: i64 = 366;
