@@ -103,6 +103,7 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::GraphChanged { .. }
         | Event::BackfillChanged { .. }
         | Event::BulkChanged { .. }
+        | Event::CalendarSet { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

@@ -18,11 +18,12 @@ use campanile_schema::{
     job::JobView,
     peer::{
         bulk::{BulkAnswer, BulkCall},
+        calendars::CalendarCall,
         outbox::{Deliver, Delivered},
         runs::{LoadPart, LoadQuery, OpenRunsPart, RunFilter, RunPlace},
     },
     rpc::executor::{Ended, FinishOutcome},
-    stored::{Sealed, StoredJob, TenantRecord, audit::AuditRecord, graph::GraphRecord},
+    stored::{CalendarRecord, Sealed, StoredJob, TenantRecord, audit::AuditRecord, graph::GraphRecord},
     view::{Created, JobFilter, RunView, backfill::BackfillView, outbox::OutboxMessageView},
 };
 use serde::{Deserialize, Serialize};
@@ -170,6 +171,8 @@ pub enum ShardCall {
     },
     /// About bulk operations: to the home shard of one, or to a shard with its items. Format 2.
     Bulk(Box<BulkCall>),
+    /// About calendars. Format 2.
+    Calendar(CalendarCall),
 }
 
 impl ShardCall {
@@ -188,6 +191,7 @@ impl ShardCall {
             | Self::ChangeGraph { .. }
             | Self::ChangeBackfill { .. } => true,
             Self::Bulk(call) => is_counted_bulk(call),
+            Self::Calendar(call) => is_counted_calendar(call),
             Self::Audited { call, .. } => call.is_counted(),
             Self::Created(_)
             | Self::ChangePause { .. }
@@ -239,6 +243,14 @@ fn is_counted_bulk(call: &BulkCall) -> bool {
     }
 }
 
+/// What the home shard has made must reach the others.
+fn is_counted_calendar(call: &CalendarCall) -> bool {
+    match call {
+        CalendarCall::Set(_) => true,
+        CalendarCall::Hold(_) | CalendarCall::Get { .. } => false,
+    }
+}
+
 impl ShardCall {
     /// Whether a caller wants a run now.
     pub fn is_trigger(&self) -> bool {
@@ -253,7 +265,11 @@ impl ShardCall {
         let of_all = |call: &Self| {
             matches!(
                 call,
-                Self::ChangePause { .. } | Self::SetPause { .. } | Self::HoldPauses(_) | Self::DeleteTenant(_)
+                Self::ChangePause { .. }
+                    | Self::SetPause { .. }
+                    | Self::HoldPauses(_)
+                    | Self::Calendar(CalendarCall::Hold(_))
+                    | Self::DeleteTenant(_)
             )
         };
         match self {
@@ -321,6 +337,7 @@ answers! {
     BackfillFacts(Box<BackfillFacts>),
     Backfill(Box<BackfillView>),
     Bulk(Box<BulkAnswer>),
+    Calendars(Vec<CalendarRecord>),
 }
 
 /// Sends an answer of one kind to the caller.

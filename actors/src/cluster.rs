@@ -2,6 +2,7 @@
 //! gives them away ([`crate::owner`]); the actors that run on them are the same as on a single node.
 
 use crate::{
+    calendars,
     calls::Peers,
     cluster_events::ClusterEventLog,
     identity::Identity,
@@ -123,6 +124,7 @@ pub async fn start(parts: ClusterParts) -> Result<NodeSession, StoreError> {
         tokio::spawn(Ticker::new(&handles).run()),
         tokio::spawn(maintenance::gauges(handles.client.clone(), handles.tenants.clone())),
         tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
+        tokio::spawn(calendars::carry::run(handles.client.clone(), wiring.calendars)),
         tokio::spawn(Scheduler::of(handles.clone()).drive_bulks(wiring.bulks)),
         tokio::spawn(keeper.run()),
     ];

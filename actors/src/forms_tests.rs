@@ -39,7 +39,7 @@ use campanile_schema::{
 };
 use golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, audit, backfill, bulk, runs, tenant},
+    samples::{AT, JOB, RUN, audit, backfill, bulk, calendars, runs, tenant},
     variants,
 };
 use std::sync::Arc;
@@ -190,13 +190,14 @@ fn calls(forms: &mut Forms) {
         ("", ShardCall::GetBackfill(backfill::ID)),
         ("", ShardCall::GetBackfillOfJob(JOB)),
         ("", ShardCall::Bulk(Box::new(bulk::calls().remove(1).1))),
+        ("", ShardCall::Calendar(calendars::calls().remove(2).1)),
         ("", ShardCall::ChangeBackfill { id: backfill::ID, action: BackfillAction::Resume }),
     ]);
     let variants = variants!(ShardCall: Create, Created, KeepCreate, CreateMany, Command, Trigger, OnFinal, Finish, FinishBy, Holds,
         SetTenant, ChangePause, SetPause, HoldPauses, DeleteTenant, TenantUse, GetJob, GetJobByName, GetRun, OpenRuns, TenantOfJob,
         GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs, Deliver, ListOutbox, ChangeOutbox,
         Audited, Audit, ChangeGraph, GetGraph, ListRuns, DueLoad, BackfillFacts, GetBackfill, GetBackfillOfJob,
-        ChangeBackfill, Bulk);
+        ChangeBackfill, Bulk, Calendar);
     // An older node answers a filter that it does not know as a call that it does not know.
     forms.enumeration("calls::ShardCall", Coding::named().but_under(&["filter"]), variants, all);
 }
@@ -305,9 +306,10 @@ fn answers(forms: &mut Forms) {
             ShardAnswer::Backfill(Box::new(BackfillView { job_id: JOB, tenant_id: name(), ..BackfillView::default() })),
         ),
         ("", ShardAnswer::Bulk(Box::new(bulk::answers().remove(3).1))),
+        ("", ShardAnswer::Calendars(vec![calendars::record()])),
     ];
     let variants = variants!(ShardAnswer: Done, Created, CreatedBefore, CreatedMany, Reply, Job, Jobs, Run, Runs, Name, Tenant,
         TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages, Graph, OpenRuns, Load,
-        BackfillFacts, Backfill, Bulk);
+        BackfillFacts, Backfill, Bulk, Calendars);
     forms.enumeration("calls::ShardAnswer", Coding::named().but_under(IN_FULL), variants, all);
 }

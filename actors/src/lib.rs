@@ -11,6 +11,7 @@
 pub mod ask;
 mod backfill;
 mod bulk;
+mod calendars;
 pub mod call_error;
 pub mod calls;
 pub mod changes;

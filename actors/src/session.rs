@@ -2,7 +2,7 @@
 //! Recovery comes first (snapshots, then the journal, then the read model), then the actors, then the ticks.
 
 use crate::{
-    disk_space,
+    calendars, disk_space,
     handles::SessionHandles,
     health::Health,
     identity::Identity,
@@ -143,6 +143,7 @@ pub async fn start(parts: SessionParts) -> Result<NodeSession, StoreError> {
         tokio::spawn(ticker.run()),
         tokio::spawn(maintenance::gauges(handles.client.clone(), handles.tenants.clone())),
         tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
+        tokio::spawn(calendars::carry::run(handles.client.clone(), wiring.calendars)),
         tokio::spawn(Scheduler::of(handles.clone()).drive_bulks(wiring.bulks)),
         tokio::spawn(maintenance::run(
             handles.identity.clone(),

@@ -3,6 +3,7 @@
 use crate::{
     ask::ShardClient,
     bulk::OpenBulks,
+    calendars::OwedCalendars,
     changes::Changes,
     handles::SessionHandles,
     health::Health,
@@ -41,6 +42,7 @@ pub struct Wiring {
     pub handles: Arc<SessionHandles>,
     pub pauses: Arc<Pauses>,
     pub bulks: Arc<OpenBulks>,
+    pub calendars: Arc<OwedCalendars>,
     pub shard_deps: Arc<ShardDeps>,
 }
 
@@ -53,7 +55,7 @@ impl Wiring {
         let shards = Arc::new(ShardMap::new(identity.session, identity.shards, membership));
         let health = Arc::new(Health::new(settling));
         let ended = health.ended.clone();
-        let bulks = Arc::<OpenBulks>::default();
+        let (bulks, calendars) = (Arc::<OpenBulks>::default(), Arc::<OwedCalendars>::default());
         let (pauses, time) = (Arc::<Pauses>::default(), identity.time.clone());
         let client =
             ShardClient { shards: shards.clone(), journal: journal.clone(), projector: projector.clone(), ended };
@@ -80,6 +82,7 @@ impl Wiring {
             tenants: handles.tenants.clone(),
             pauses: pauses.clone(),
             bulks: bulks.clone(),
+            calendars: calendars.clone(),
             changes: handles.changes.clone(),
             journal,
             projector,
@@ -92,7 +95,7 @@ impl Wiring {
                 .every(HOOKS_TOLD_EVERY),
             ended: handles.health.ended.clone(),
         };
-        Self { handles: Arc::new(handles), pauses, bulks, shard_deps: Arc::new(shard_deps) }
+        Self { handles: Arc::new(handles), pauses, bulks, calendars, shard_deps: Arc::new(shard_deps) }
     }
 
     pub fn pool_deps(&self) -> PoolDeps {

@@ -17,7 +17,7 @@ use crate::{
     payload::Payload,
     record::{AttemptState, FailedHook, RunRecord, Source, code},
     stored::{
-        StoredJob, TenantRecord,
+        CalendarVersion, StoredJob, TenantRecord,
         audit::{AuditRecord, CallOrigin},
         backfill::BackfillChange,
         bulk::{BulkChange, BulkMark},
@@ -418,6 +418,16 @@ pub enum Event {
         #[serde(rename = "c")]
         change: BulkChange,
     },
+    /// A version of a calendar. Held by every shard; a version that is held changes nothing. Format 2.
+    #[serde(rename = "cs")]
+    CalendarSet {
+        #[serde(rename = "t")]
+        tenant: Text,
+        #[serde(rename = "n")]
+        name: Text,
+        #[serde(rename = "c")]
+        calendar: Arc<CalendarVersion>,
+    },
     /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
     #[serde(rename = "au")]
     Audited {
@@ -442,6 +452,7 @@ impl Event {
             | Self::CreateKept { .. }
             | Self::Outbox { .. }
             | Self::BulkChanged { .. }
+            | Self::CalendarSet { .. }
             | Self::Audited { .. } => None,
             Self::JobCreated { job, .. }
             | Self::JobReplaced { job, .. }

@@ -2,6 +2,7 @@
 //!
 //! Source of the shape: the API design. Unknown fields are refused by name.
 
+mod calendar;
 mod needs;
 mod retry;
 mod trigger_words;
@@ -14,6 +15,7 @@ use crate::{
     payload::Payload,
     time::{Moment, Timestamp},
 };
+pub use calendar::{CalendarRule, JobCalendar};
 use jiff::civil;
 pub use needs::{CommandLimits, Resources};
 pub use retry::RetryPolicy;
@@ -152,12 +154,15 @@ pub struct JobSpec {
     /// Stretches of time in which no instant of the trigger counts. At most 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blackouts: Vec<Blackout>,
+    /// Days on which instants of the trigger count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<JobCalendar>,
 }
 
 crate::redacted_debug!(JobSpec {
     name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, max_runtime_sec, idempotent, on_lost_contact,
     dead_letter, executor_selector, action, params, labels, priority, resources, hooks, display_name, description, owner,
-    annotations, target, windows, blackouts,
+    annotations, target, windows, blackouts, calendar,
 } hides { secret_params });
 
 fn default_tenant() -> String {
@@ -441,6 +446,7 @@ impl JobSpec {
             target: None,
             windows: Vec::new(),
             blackouts: Vec::new(),
+            calendar: None,
         }
     }
 

@@ -4,6 +4,7 @@
 mod audit;
 mod backfill;
 mod bulk;
+mod calendars;
 mod callers;
 mod cluster;
 mod graph;
@@ -16,6 +17,7 @@ mod windows;
 pub use audit::*;
 pub use backfill::*;
 pub use bulk::*;
+pub use calendars::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;

@@ -4,6 +4,7 @@ pub mod archive;
 pub mod audit;
 pub mod backfill;
 pub mod bulk;
+mod calendars;
 pub mod clock;
 pub mod directory;
 pub mod graph;
@@ -17,6 +18,7 @@ pub mod snapshot;
 mod targets;
 pub mod windows;
 
+pub use calendars::{CalendarRecord, CalendarRules, CalendarVersion, MinusRules, StoredJobCalendar};
 pub use hooks::{OtherHooks, StoredHook};
 pub use limits::StoredLimits;
 pub use sealed::Sealed;
@@ -184,6 +186,9 @@ pub struct StoredJob {
     /// Event format 2.
     #[serde(rename = "wi", default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Box<StoredWindows>>,
+    /// Event format 2.
+    #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<Box<StoredJobCalendar>>,
 }
 
 /// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
@@ -358,6 +363,7 @@ impl StoredJob {
             max_runtime_sec: spec.max_runtime_sec,
             target: given(&spec.target),
             windows: StoredWindows::of(spec),
+            calendar: StoredJobCalendar::of(spec),
         }
     }
 
@@ -454,6 +460,7 @@ impl StoredJob {
             target: self.target.as_ref().map(ToString::to_string),
             windows,
             blackouts,
+            calendar: self.calendar.as_ref().map(|calendar| calendar.to_spec()),
         }
     }
 

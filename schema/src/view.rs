@@ -3,6 +3,7 @@
 
 pub mod backfill;
 pub mod bulk;
+pub mod calendars;
 pub mod dag;
 mod degradation;
 pub mod explain;

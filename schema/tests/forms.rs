@@ -55,6 +55,7 @@ fn forms_keep_their_bytes() {
     rows(&mut forms);
     backfills(&mut forms);
     crate::forms_of_bulk::bulks(&mut forms);
+    crate::forms_of_calendars::calendars(&mut forms);
     directories(&mut forms);
     archives(&mut forms);
     words::words(&mut forms);

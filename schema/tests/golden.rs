@@ -5,7 +5,7 @@
 //! the file holds, not what this build writes.
 
 use crate::golden_forms::{
-    samples::{Sample, backfill, bulk, events, graph, grow::grown, of_credentials, samples},
+    samples::{Sample, backfill, bulk, calendars, events, graph, grow::grown, of_credentials, samples},
     variants,
 };
 use campanile_schema::{
@@ -78,11 +78,11 @@ fn every_event_has_a_sample() {
     let (names, name) = variants!(Event: TenantSet, TenantDeleted, PauseSet, Lent, JobCreated, CreateKept, JobReplaced, JobPaused,
         JobResumed, JobDeleted, JobQuarantined, CursorMoved, RunCreated, RunReleased, RetryDue, AttemptStarted, AttemptSuspected,
         AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunPrioritized, RunEnded, RunReopened, DeadLetterDiscarded, HookFailed, Outbox,
-        GraphChanged, BackfillChanged, BulkChanged, Audited);
+        GraphChanged, BackfillChanged, BulkChanged, CalendarSet, Audited);
     let sampled: BTreeSet<_> = events()
         .iter()
         .chain(&of_credentials())
-        .chain(&[graph::event(), backfill::event(), bulk::event()])
+        .chain(&[graph::event(), backfill::event(), bulk::event(), calendars::event()])
         .map(name)
         .collect();
     assert_eq!(sampled, names.iter().copied().collect());

@@ -3,6 +3,7 @@
 
 mod forms;
 mod forms_of_bulk;
+mod forms_of_calendars;
 mod golden;
 mod golden_forms;
 mod graph;

@@ -12,6 +12,7 @@ mod backfill;
 mod bench;
 mod bulk;
 mod bulk_operation;
+mod calendar;
 mod change;
 mod cluster;
 mod credentials;
@@ -147,6 +148,9 @@ enum Command {
     /// Targets, named systems that bodies call: limits, breaker and retries
     #[command(subcommand)]
     Target(target::Command),
+    /// Calendars, named sets of days that jobs are due on, or not
+    #[command(subcommand)]
+    Calendar(calendar::Command),
     /// The node, its executors and pools, and the pause of everything
     #[command(subcommand)]
     System(system::Command),
@@ -271,6 +275,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Outbox(command) => outbox::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),
         Command::Target(command) => target::run(command, &remote()?, format),
+        Command::Calendar(command) => calendar::run(command, &remote()?, format),
         Command::System(command) => system::run(command, &remote()?, format),
         Command::Audit(command) => audit::run(command, &remote()?, format),
         Command::Apply(args) => apply::run(args, remote, format),

@@ -1,4 +1,4 @@
-//! Windows and blackouts of a job as flags.
+//! Windows, blackouts and the calendar of a job as flags.
 
 use serde_json::{Map, Value, json};
 
@@ -17,6 +17,12 @@ pub(super) struct WindowFlags {
     /// Instants do not count from the first instant to the second: 2026-12-24T00:00:00Z/2026-12-27T00:00:00Z; may be repeated
     #[arg(long = "blackout", value_name = "FROM/TO", value_parser = blackout)]
     blackouts: Vec<Value>,
+    /// Instants count only on the days of this calendar of the tenant
+    #[arg(long, value_name = "CALENDAR")]
+    only_on: Option<String>,
+    /// Instants do not count on the days of this calendar of the tenant
+    #[arg(long, value_name = "CALENDAR", conflicts_with = "only_on")]
+    not_on: Option<String>,
 }
 
 impl WindowFlags {
@@ -28,7 +34,11 @@ impl WindowFlags {
             window
         }));
         let all = [("windows", windows), ("blackouts", self.blackouts)];
-        all.into_iter().filter(|(_, given)| !given.is_empty()).map(|(name, given)| (name, given.into())).collect()
+        let lists =
+            all.into_iter().filter(|(_, given)| !given.is_empty()).map(|(name, given)| (name, Value::from(given)));
+        let only_on = self.only_on.map(|name| json!({"name": name, "rule": "ONLY_ON"}));
+        let calendar = only_on.or_else(|| self.not_on.map(|name| json!({"name": name, "rule": "NOT_ON"})));
+        lists.chain(calendar.map(|calendar| ("calendar", calendar))).collect()
     }
 }
 

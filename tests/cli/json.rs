@@ -64,6 +64,19 @@ fn job(dir: &Path, name: &str, command: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
+fn calendars(asked: &mut JsonCommands<'_>, dir: &Path) {
+    let file = dir.join("days.json");
+    std::fs::write(&file, json!({"exclude": {"weekly": ["SAT", "SUN"]}}).to_string()).unwrap();
+    let set = ["other", "days", "--file", file.to_str().unwrap()];
+    assert!(asked.ok("calendar set", &[&set[..], &["--dry-run"]].concat())["days"].is_array());
+    assert_eq!(asked.ok("calendar set", &set)["version"], 1);
+    asked.ok("calendar list", &["other"]);
+    asked.ok("calendar get", &["other", "days"]);
+    assert_eq!(asked.ok("calendar preview", &["other", "days", "--days", "7"])["days"].as_array().unwrap().len(), 5);
+    assert!(asked.ok("calendar delete", &["other", "days", "--dry-run"])["would"].is_string());
+    assert_eq!(asked.ok("calendar delete", &["other", "days"])["done"], "delete");
+}
+
 fn bulk(asked: &mut JsonCommands<'_>) {
     const NONE: [&str; 3] = ["--text", "no such job", "--yes"];
     for command in ["bulk resume", "bulk trigger"] {
@@ -230,6 +243,7 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ok("target list", &["other"]);
     asked.ok("target get", &["other", "db"]);
     assert_eq!(asked.ok("target delete", &["other", "db"])["done"], "delete");
+    calendars(&mut asked, dir);
     bulk(&mut asked);
     assert_eq!(asked.ok("tenant pause", &["other"])["tenantId"], "other");
     asked.ok("tenant resume", &["other"]);

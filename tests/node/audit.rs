@@ -149,6 +149,14 @@ fn of(row: &Row, things: &Things) -> Call {
             let path = row.path_of("acme").replace("{target}", "db");
             call("DELETE", format!("{path}?reason=gone"), Value::Null)
         }
+        "calendar.set" => {
+            let body = json!({"spec": {"exclude": {"weekly": ["SUN"]}}, "reason": "by hand"});
+            call("PUT", row.path_of("acme").replace("{calendar}", "days"), body)
+        }
+        "calendar.delete" => {
+            let path = row.path_of("acme").replace("{calendar}", "days");
+            call("DELETE", format!("{path}?reason=gone"), Value::Null)
+        }
         "tenant.pause" | "tenant.resume" => call("POST", row.path_of("acme"), reason()),
         "tenant.delete" => call("DELETE", format!("{}?reason=gone", row.path_of("acme")), Value::Null),
         "system.pause" | "system.resume" | "clock.accept" => call("POST", row.path(), reason()),
@@ -183,6 +191,10 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
         "target.set" | "target.delete" => {
             about.insert("tenantId", json!("acme"));
             about.insert("target", json!("db"));
+        }
+        "calendar.set" | "calendar.delete" => {
+            about.insert("tenantId", json!("acme"));
+            about.insert("target", json!("days"));
         }
         "job.backfill" | "job.replay" => drop(about.insert("jobId", json!(things.job))),
         "backfill.pause" | "backfill.resume" | "backfill.cancel" => {

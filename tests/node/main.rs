@@ -5,6 +5,7 @@ mod audit;
 mod backfill;
 mod backup;
 mod bulk;
+mod calendars;
 mod dag;
 mod degradation;
 mod earlier_release;

@@ -3,22 +3,23 @@
 //!
 //! All instants are milliseconds since 1970 UTC, logical (before jitter). Never here: jitter, misfires, pauses.
 
+mod gate;
 mod removed;
 
 pub use removed::{RemovedBy, RemovedStretch};
 
 use crate::{
+    calendar::book::CalendarBook,
     cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, ZoneError},
-    windows::{
-        Windows,
-        rules::{Rule, kept},
-    },
+    windows::rules::{Rule, kept},
 };
 use campanile_schema::{
+    event::SkipReason,
     ids::name_hash,
     limits::CLOSED_STRETCHES,
     stored::{StoredJob, StoredTrigger},
 };
+use gate::Gate;
 use std::sync::Arc;
 
 /// A compiled schedule.
@@ -27,8 +28,8 @@ pub struct Schedule {
     kind: ScheduleKind,
     start_ms: i64,
     end_ms: i64,
-    /// Shared as a cron schedule is.
-    windows: Option<Arc<Windows>>,
+    /// None: every instant of the trigger counts.
+    gate: Option<Gate>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,13 +74,20 @@ impl Schedule {
             StoredTrigger::Once { at_ms } => ScheduleKind::Once { at_ms: *at_ms },
             StoredTrigger::Manual {} => ScheduleKind::Never,
         };
-        let windows = def.windows.as_deref().map(Windows::compile).transpose()?.map(Arc::new);
-        Ok(Self { kind, start_ms: def.start_ms.unwrap_or(i64::MIN), end_ms: def.end_ms.unwrap_or(i64::MAX), windows })
+        let (start_ms, end_ms) = (def.start_ms.unwrap_or(i64::MIN), def.end_ms.unwrap_or(i64::MAX));
+        Ok(Self { kind, start_ms, end_ms, gate: Gate::compile(def)? })
     }
 
     /// A schedule that is never due: stands in when [`Self::compile`] fails, so that the job stays visible.
     pub fn never() -> Self {
-        Self { kind: ScheduleKind::Never, start_ms: i64::MIN, end_ms: i64::MAX, windows: None }
+        Self { kind: ScheduleKind::Never, start_ms: i64::MIN, end_ms: i64::MAX, gate: None }
+    }
+
+    /// Looks the calendar of the definition up. Until it is found no instant counts, and none is decided.
+    pub fn find_calendar(&mut self, def: &StoredJob, book: &CalendarBook) {
+        if let (Some(gate), Some(calendar)) = (&mut self.gate, def.calendar.as_deref()) {
+            gate.find_calendar(&def.tenant, calendar, book);
+        }
     }
 
     pub fn is_fixed_delay(&self) -> bool {
@@ -93,25 +101,29 @@ impl Schedule {
 
     /// The same, up to `until`.
     fn next_until(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> Option<i64> {
-        match &self.windows {
+        match &self.gate {
             None => self.trigger_next(after_ms, delay_base).filter(|due| *due <= until_ms),
-            Some(windows) => self.next_open(windows, after_ms, until_ms, delay_base),
+            Some(gate) => self.next_open(gate, after_ms, until_ms, delay_base),
         }
     }
 
-    fn next_open(&self, windows: &Windows, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> Option<i64> {
+    fn next_open(&self, gate: &Gate, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> Option<i64> {
         if let ScheduleKind::FixedDelay { every_ms } = &self.kind {
             // It has one instant, which waits for the opening instead of being lost.
             let due = (delay_base? + every_ms).max(self.start_ms);
-            let open = if kept(Rule::DelayWaits) { windows.opening(due)? } else { due };
+            let open = if kept(Rule::DelayWaits) { gate.opening(due)? } else { due };
             return Some(open).filter(|due| *due > after_ms && *due <= until_ms.min(self.end_ms));
         }
         let mut after_ms = after_ms;
         for _ in 0..CLOSED_STRETCHES {
             let due = self.trigger_next(after_ms, delay_base).filter(|due| *due <= until_ms)?;
-            let span = windows.span(due);
+            let span = gate.span(due);
             if span.closed.is_none() {
                 return Some(due);
+            }
+            if span.closed == Some(SkipReason::NoCalendar) {
+                // Nobody knows yet whether it counts: it is held.
+                return None;
             }
             after_ms = span.until_ms - 1;
         }
@@ -120,8 +132,8 @@ impl Schedule {
 
     /// Up to when jitter may put an instant off: the end of its window, and at most until `until_ms`.
     pub fn closing(&self, at_ms: i64, until_ms: i64) -> i64 {
-        match &self.windows {
-            Some(windows) if kept(Rule::JitterStaysInside) => windows.closing(at_ms, until_ms),
+        match &self.gate {
+            Some(gate) if kept(Rule::JitterStaysInside) => gate.closing(at_ms, until_ms),
             Some(_) | None => until_ms,
         }
     }
@@ -150,17 +162,17 @@ impl Schedule {
 
     /// Instants in `(after, until]` that count.
     pub fn count(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> u64 {
-        match &self.windows {
+        match &self.gate {
             None => self.trigger_count(after_ms, until_ms, delay_base),
             Some(_) if self.is_fixed_delay() => u64::from(self.next_until(after_ms, until_ms, delay_base).is_some()),
-            Some(windows) => self.open_count(windows, after_ms, until_ms),
+            Some(gate) => self.open_count(gate, after_ms, until_ms),
         }
     }
 
-    fn open_count(&self, windows: &Windows, after_ms: i64, until_ms: i64) -> u64 {
+    fn open_count(&self, gate: &Gate, after_ms: i64, until_ms: i64) -> u64 {
         let (mut count, mut after_ms) = (0, after_ms);
         while let Some(due) = self.trigger_next(after_ms, None).filter(|due| *due <= until_ms) {
-            let span = windows.span(due);
+            let span = gate.span(due);
             let last_ms = until_ms.min(span.until_ms - 1);
             if span.closed.is_none() {
                 count += self.trigger_count(due - 1, last_ms, None);

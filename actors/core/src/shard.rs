@@ -3,6 +3,7 @@
 
 use crate::{
     bulk::{self, Bulks},
+    calendar::book::{self, StoredCalendars},
     ownership::loans::Loans,
 };
 use campanile_schema::{
@@ -49,6 +50,9 @@ pub struct ShardState {
     /// Bulk operations whose home this shard is: open ones, and the newest that ended.
     #[serde(rename = "b", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bulks: Bulks,
+    /// Versions of the calendars of all tenants.
+    #[serde(rename = "cl", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calendars: StoredCalendars,
     /// Event format of the snapshot that this is the header of: who does not know it must not read the rest. Left out: the first one.
     #[serde(rename = "f", default, skip_serializing_if = "is_zero")]
     pub format: u32,
@@ -150,6 +154,10 @@ impl ShardState {
                     | BulkChange::Undone { .. }
                     | BulkChange::Forgotten { .. } => 0,
                 }
+            }
+            Event::CalendarSet { tenant, name, calendar } => {
+                book::keep(&mut self.calendars, tenant, name, calendar);
+                0
             }
             Event::Outbox { .. }
             | Event::HookFailed { .. }

@@ -45,6 +45,7 @@ pub fn resolve(
     check_dag(spec)?;
     check_texts(spec)?;
     check_windows(spec)?;
+    check_calendar(spec)?;
     let trigger = resolve_trigger(spec, old, now_ms)?;
     let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
     let stored = StoredJob::from_spec(spec, trigger, sealed);
@@ -196,6 +197,19 @@ pub fn check_windows(spec: &JobSpec) -> Result<(), Rejection> {
                 format!("blackouts[{n}].reason: at most {most} characters, and no control characters, are allowed");
             return Err(invalid(why));
         }
+    }
+    Ok(())
+}
+
+/// What a job says of a calendar. Whether the calendar is there only its tenant's home shard knows.
+fn check_calendar(spec: &JobSpec) -> Result<(), Rejection> {
+    let Some(calendar) = &spec.calendar else { return Ok(()) };
+    if let Trigger::Manual {} = &spec.trigger {
+        return Err(invalid("calendar: a MANUAL trigger has no instants; leave it out"));
+    }
+    check_tenant("calendar.name", &calendar.name)?;
+    if let Some(Err(error)) = calendar.timezone.as_deref().map(find_zone) {
+        return Err(Rejection::new(ErrorCode::UnknownTimezone, format!("calendar.timezone: {error}")));
     }
     Ok(())
 }
@@ -396,7 +410,8 @@ pub fn check_fires(stored: &StoredJob, after_ms: i64) -> Result<(), Rejection> {
         StoredTrigger::Manual {} => false,
     };
     let first = |stored: &StoredJob| {
-        let schedule = Schedule::compile(stored)
+        // A later version of its calendar may bring the day.
+        let schedule = Schedule::compile(&StoredJob { calendar: None, ..stored.clone() })
             .map_err(|e| Rejection::new(ErrorCode::InvalidSchedule, format!("trigger: {e}")))?;
         Ok(schedule.next(after_ms, Some(after_ms)))
     };

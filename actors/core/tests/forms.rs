@@ -3,7 +3,7 @@
 
 use crate::golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, audit, backfill, bulk, runs, tenant},
+    samples::{AT, JOB, RUN, audit, backfill, bulk, calendars, runs, tenant},
     variants,
 };
 use campanile_core::{
@@ -160,13 +160,18 @@ fn shards(forms: &mut Forms) {
         creates: [(Digest([7; 16]), kept(Some(JOB)))].into(),
         loans: [("finance".to_owned(), loans)].into(),
         bulks: std::collections::BTreeMap::new(),
+        calendars: std::collections::BTreeMap::new(),
         format: 0,
     };
     let (_, operation) = bulk::stored().remove(0);
     let with_bulk = ShardState { bulks: [(bulk::ID, operation)].into(), ..ShardState::default() };
+    let of_calendar = calendars::record();
+    let held = [(of_calendar.name.to_string(), of_calendar.versions)].into();
+    let with_calendar =
+        ShardState { calendars: [(of_calendar.tenant.to_string(), held)].into(), ..ShardState::default() };
     let of_format_2 = ShardState { format: 2, ..ShardState::default() };
     // Its maps have callers' names and scopes as keys.
-    let coding = Coding::named().but_under(&["t", "p", "pt", "k", "l", "b"]);
+    let coding = Coding::named().but_under(&["t", "p", "pt", "k", "l", "b", "cl"]);
     forms.samples(
         "shard::ShardState",
         coding,
@@ -175,6 +180,7 @@ fn shards(forms: &mut Forms) {
             ("new", ShardState::default()),
             ("of format 2", of_format_2),
             ("with a bulk operation", with_bulk),
+            ("with a calendar", with_calendar),
         ],
     );
 }

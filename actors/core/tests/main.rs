@@ -7,6 +7,7 @@ mod backfill;
 mod backfill_world;
 mod bulk;
 mod bulk_world;
+mod calendar_jobs;
 #[cfg(feature = "faults")]
 mod calendars;
 mod checkers;

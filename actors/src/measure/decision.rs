@@ -92,6 +92,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::GraphChanged { .. }
             | Event::BackfillChanged { .. }
             | Event::BulkChanged { .. }
+            | Event::CalendarSet { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }
@@ -152,6 +153,8 @@ fn is_misfire(outcome: Outcome, reason: Option<SkipReason>) -> bool {
                 | SkipReason::Quarantined
                 | SkipReason::Window
                 | SkipReason::Blackout
+                | SkipReason::Calendar
+                | SkipReason::NoCalendar
                 | SkipReason::Deleted
                 | SkipReason::Edited
                 | SkipReason::Restored,

@@ -259,6 +259,7 @@ impl ShardKeeper {
         self.found.remove(&shard);
         self.owner.lends_to(shard, BTreeSet::new());
         self.deps.pauses.leave(shard);
+        self.deps.calendars.leave(shard);
         self.deps.bulks.leave(shard);
         if let Some(actor) = self.deps.shards.leave(shard) {
             actor.stop(None);

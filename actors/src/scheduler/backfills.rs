@@ -10,7 +10,6 @@ use crate::{
 use campanile_core::{
     backfill::{Past, Wish},
     job::{BackfillAsked, BackfillCommand, Command, Reply, backfill, check_backfill, too_many_instants},
-    schedule::Schedule,
 };
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
@@ -53,8 +52,7 @@ impl Scheduler {
         let shard = job.shard(handles.identity.shards);
         let facts: Box<BackfillFacts> =
             ask(&handles.client, shard, ShardCall::BackfillFacts(job)).await.map_err(|e| named(e, "job", job))?;
-        let schedule = Schedule::compile(&facts.definition)
-            .map_err(|error| ApiError::new(ErrorCode::InvalidSchedule, error.to_string()))?;
+        let schedule = self.schedule_of(&handles, &facts.definition).await?;
         let (from_ms, asked_ms) = (body.from.ms(), body.to.ms());
         let parallelism = body.parallelism.unwrap_or(BACKFILL_PARALLEL);
         let now_ms = handles.identity.time.now_ms();

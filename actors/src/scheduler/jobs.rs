@@ -45,6 +45,7 @@ impl Scheduler {
             ("maxRuntimeSec and retryPolicy.maxElapsedSec", spec.has_time_limit()),
             ("target", spec.target.is_some()),
             ("windows and blackouts", spec.has_windows()),
+            ("calendar", spec.calendar.is_some()),
         ];
         if let Some((what, _)) = news.iter().find(|(_, given)| *given)
             && handles.in_use.event() < MESSAGES_FORMAT
@@ -82,6 +83,7 @@ impl Scheduler {
         // Only now: a ONCE that was made in time may lie in the past by the time of the repeat.
         let stored = Box::new(self.stored(&spec, None)?);
         self.check_nodes(&spec).await?;
+        self.check_calendar(&spec).await?;
         if let Some(once) = once {
             let keeper = shard_of_slot(once.key.slot(), handles.identity.shards);
             ask::<()>(&handles.client, keeper, ShardCall::KeepCreate(once)).await?;
@@ -91,20 +93,20 @@ impl Scheduler {
     }
 
     /// Creates many in one go; an answer per item, each given when it is durable. DAGs come behind the other jobs, which may be their
-    /// nodes.
+    /// nodes, and so do jobs with a calendar, which is looked up for each.
     pub async fn create_jobs(&self, specs: Vec<JobSpec>) -> Vec<Answer<Created>> {
-        if !specs.iter().any(|spec| graph_of(spec).is_some()) {
+        let is_apart = |spec: &JobSpec| graph_of(spec).is_some() || spec.calendar.is_some();
+        if !specs.iter().any(is_apart) {
             return self.create_together(specs).await;
         }
         let mut answers: Vec<Answer<Created>> = specs.iter().map(|_| Err(CallError::Unanswered.into())).collect();
-        let (dags, others): (Vec<_>, Vec<_>) =
-            specs.into_iter().enumerate().partition(|(_, spec)| graph_of(spec).is_some());
+        let (apart, others): (Vec<_>, Vec<_>) = specs.into_iter().enumerate().partition(|(_, spec)| is_apart(spec));
         let (places, others): (Vec<usize>, Vec<JobSpec>) = others.into_iter().unzip();
         for (place, made) in places.into_iter().zip(self.create_together(others).await) {
             answers[place] = made;
         }
-        for (place, dag) in dags {
-            answers[place] = self.create_job(dag, None).await;
+        for (place, spec) in apart {
+            answers[place] = self.create_job(spec, None).await;
         }
         answers
     }
@@ -212,6 +214,7 @@ impl Scheduler {
         let known = self.job(job).await?;
         let mut stored = self.stored(&spec, as_stored(&known).as_ref())?;
         self.check_nodes(&spec).await?;
+        self.check_calendar(&spec).await?;
         if spec::masked(&spec) {
             stored.secrets = Some(Sealed::keep(spec.secret_params.keys().cloned().collect()));
         }

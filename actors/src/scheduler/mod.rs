@@ -12,6 +12,7 @@ mod bulk_items;
 mod bulk_shown;
 mod bulk_walk;
 mod bulks;
+mod calendars;
 mod causes;
 mod changed;
 mod cluster_queries;

@@ -17,6 +17,7 @@ use campanile_core::{ownership::rows::ShardRow, spec};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
+    format::MESSAGES_FORMAT,
     ids::{SessionId, ShardId},
     stored::{TenantRecord, target_of},
     time::Timestamp,
@@ -127,6 +128,13 @@ impl Scheduler {
         }
         if let Some(error) = absent {
             return Err(error);
+        }
+        // Nodes of an earlier release have none, and do not know the question.
+        let knows_calendars = handles.in_use.event() >= MESSAGES_FORMAT;
+        let calendars = if knows_calendars { self.calendars(tenant).await?.len() } else { 0 };
+        if calendars > 0 {
+            let message = format!("the tenant '{tenant}' has {calendars} calendars: delete them first");
+            return Err(ApiError::new(ErrorCode::IllegalState, message));
         }
         self.delete_targets(&handles, tenant).await?;
         // The home shard last: as long as it holds anything the tenant is known, so what a crash leaves half done can be done again.

@@ -95,6 +95,7 @@ impl Shard {
             self.state.apply(event);
             self.count_dags(event);
             self.index_backfill(event);
+            self.index_calendar(event);
             self.index(event, &mut open.forget);
         }
         self.posted(&events, open.frame.seq);
@@ -222,6 +223,7 @@ impl Shard {
             | Event::GraphChanged { .. }
             | Event::BackfillChanged { .. }
             | Event::BulkChanged { .. }
+            | Event::CalendarSet { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }

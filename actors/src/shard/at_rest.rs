@@ -11,6 +11,7 @@ use super::{
 };
 use campanile_core::{
     bulk,
+    calendar::book::{self, CalendarBook, StoredCalendars},
     cron::tzdb_version,
     job::{Command, Context, Ids, Job, decide_next},
     shard::{KeptCreate, ShardState},
@@ -23,7 +24,7 @@ use campanile_schema::{
     ids::{Digest, Epoch, JobId, ShardId, shard_of_slot, slot_of},
     limits::RESTORED_IDS,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 /// What a restore does with what may have happened after the backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +83,10 @@ impl Loaded {
         let command = Command::Restored { skip };
         let mut rows = Vec::new();
         let jobs: Vec<Job> = self.jobs().collect::<Result<_, _>>()?;
+        let book = Arc::new(CalendarBook::of(&self.state.calendars));
         for mut job in jobs {
-            if zones_changed {
+            job.take_calendars(&book);
+            if zones_changed || job.def.calendar.is_some() {
                 job.refresh_next_due();
             }
             let context = Context {
@@ -136,6 +139,7 @@ impl Loaded {
         let mut new: Vec<Self> = (0..shards).map(|id| Self::empty(ShardId(id))).collect();
         let mut pauses = std::collections::BTreeMap::new();
         let mut pause_times = std::collections::BTreeMap::new();
+        let mut calendars = StoredCalendars::new();
         let (mut counter, mut seq, mut hlc, mut format) = (0, 0, 0, 0);
         let mut owed = Vec::with_capacity(all.len());
         for old in all {
@@ -154,6 +158,7 @@ impl Loaded {
                     };
                 }
             }
+            merge_calendars(&mut calendars, old.state.calendars);
             for (name, tenant) in old.state.tenants {
                 let home = shard_of_slot(slot_of(&name, ""), shards);
                 new[usize::from(home.0)].state.tenants.insert(name, tenant);
@@ -185,6 +190,7 @@ impl Loaded {
             shard.state.format = format;
             shard.state.pauses.clone_from(&pauses);
             shard.state.pause_times.clone_from(&pause_times);
+            shard.state.calendars.clone_from(&calendars);
         }
         new
     }
@@ -219,6 +225,15 @@ impl Loaded {
         let manifest = Manifest { number, epoch, shard_seq, replay_after, last_hlc: self.state.hlc, parts };
         store.publish(self.id, manifest.clone()).await?;
         Ok(manifest)
+    }
+}
+
+/// Every shard holds all calendars; one that was away may have fewer versions.
+fn merge_calendars(all: &mut StoredCalendars, of_shard: StoredCalendars) {
+    for (tenant, named) in of_shard {
+        for (name, versions) in named {
+            versions.iter().for_each(|version| book::keep(all, &tenant, &name, version));
+        }
     }
 }
 

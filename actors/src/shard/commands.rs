@@ -112,6 +112,7 @@ impl Shard {
                 self.change_backfill(myself, id, action, Responder::new(responder));
             }
             ShardCall::Bulk(call) => self.bulk(myself, *call, Responder::new(responder)),
+            ShardCall::Calendar(call) => self.calendar(myself, call, Responder::new(responder)),
             ShardCall::Deliver(deliver) => self.deliver(myself, *deliver, Responder::new(responder)),
             ShardCall::ListJobs { filter, after, limit } => {
                 self.list_jobs(&filter, after, limit, Responder::new(responder))
@@ -135,6 +136,7 @@ impl Shard {
             return;
         }
         let now = self.now_ms();
+        self.refresh_for_calendars(now);
         let mut due = Vec::new();
         self.take_postponed(&mut due);
         self.wheel.advance(now, |job| due.push(job));

@@ -150,7 +150,11 @@ impl Shard {
             tzdb: self.deps.identity.tzdb,
             sampling: None,
         };
-        let (job, decision) = decide_create(id, spec, &context);
+        let (mut job, decision) = decide_create(id, spec, &context);
+        if job.def.calendar.is_some() {
+            job.take_calendars(&self.calendars.book);
+            job.refresh_next_due();
+        }
         let mut events = decision.events;
         events.extend(once.map(|CreateKey { key, print }| Event::CreateKept {
             key,

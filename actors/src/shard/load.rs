@@ -3,6 +3,7 @@
 use super::{
     Shard, ShardDeps, Slot,
     backfill_index::Backfills,
+    calendars::ShardCalendars,
     graphs::{self, Dags},
     name_hash,
     owed::Owed,
@@ -261,6 +262,7 @@ impl Shard {
         // Shards fill at the same pace; so they do not all write in the same second.
         snapshots.bytes_since =
             snapshots.after_bytes(loaded.id) / usize::from(deps.identity.shards) * usize::from(loaded.id.0);
+        let calendars = ShardCalendars::of(&loaded.state.calendars);
         Self {
             id: loaded.id,
             epoch,
@@ -293,6 +295,7 @@ impl Shard {
             ),
             dags: Dags::new(loaded.graphs, deps.time.boot_ms()),
             backfills: Backfills::default(),
+            calendars,
             snapshots,
             deps,
         }
@@ -309,7 +312,10 @@ impl Shard {
                 continue;
             }
             let Some(mut job) = self.materialize(id) else { continue };
-            if zones_changed {
+            if job.def.calendar.is_some() {
+                self.calendars.note(id);
+            }
+            if zones_changed || job.def.calendar.is_some() {
                 job.refresh_next_due();
                 if let Some(slot) = self.jobs.get_mut(&id) {
                     job.encode_hot_over(&mut slot.hot);
@@ -348,6 +354,7 @@ impl Shard {
                 self.deps.pauses.owe(pause, self.deps.identity.shards, Duration::ZERO);
             }
         }
+        self.owe_calendars();
         for bulk in self.state.bulks.values().filter(|bulk| !bulk.state.is_final()) {
             // Who carried it on before may have died in the middle of a page.
             self.deps.bulks.note(bulk.id, self.id);

@@ -8,7 +8,7 @@
 //! `load` how it is loaded; `moving` how it leaves for another node; `watched` what watchers are told; `at_rest`
 //! shards that no node serves; `outbox` messages to other jobs; `owed` what is durable of them; `post` what a served
 //! shard has of them; `given_up` messages that people see; `taking` messages from other jobs; `dags` runs of DAGs; `backfills` stretches
-//! of the past that jobs run; `bulks` operations on many jobs or runs.
+//! of the past that jobs run; `bulks` operations on many jobs or runs; `calendars` days on which jobs are due.
 
 mod activate;
 mod append;
@@ -17,6 +17,7 @@ mod audit;
 mod backfill_index;
 mod backfills;
 mod bulks;
+mod calendars;
 mod commands;
 mod creates;
 mod dags;
@@ -40,10 +41,10 @@ mod traced;
 mod watched;
 
 use crate::{
-    ask::ShardClient, bulk::OpenBulks, changes::Changes, delivery_window::DeliveryWindow, identity::Identity,
-    job::JobActor, journal::JournalHandle, lending::SessionCounts, messages::ShardMsg, owner::InUse, pauses::Pauses,
-    pool_handle::PoolHandle, projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown,
-    tenants::TenantGauges, time::NodeTime, waiting_results::WaitingResults,
+    ask::ShardClient, bulk::OpenBulks, calendars::OwedCalendars, changes::Changes, delivery_window::DeliveryWindow,
+    identity::Identity, job::JobActor, journal::JournalHandle, lending::SessionCounts, messages::ShardMsg,
+    owner::InUse, pauses::Pauses, pool_handle::PoolHandle, projector::ProjectorHandle, shard_map::ShardMap,
+    shutdown::Shutdown, tenants::TenantGauges, time::NodeTime, waiting_results::WaitingResults,
 };
 use append::{Awaiting, OpenFrame};
 use audit::Auditing;
@@ -76,6 +77,7 @@ pub struct ShardDeps {
     pub tenants: Arc<TenantGauges>,
     pub pauses: Arc<Pauses>,
     pub bulks: Arc<OpenBulks>,
+    pub calendars: Arc<OwedCalendars>,
     pub changes: Arc<Changes>,
     pub journal: JournalHandle,
     pub projector: ProjectorHandle,
@@ -146,6 +148,8 @@ pub struct Shard {
     dags: graphs::Dags,
     /// Stretches of the past that jobs run.
     backfills: backfill_index::Backfills,
+    /// Calendars of all tenants, and the jobs that name one.
+    calendars: calendars::ShardCalendars,
 }
 
 /// What leaves memory when the view shows a frame.
@@ -247,7 +251,7 @@ impl Shard {
             return;
         }
         let mut at = self.wheel.next_ms().unwrap_or(i64::MAX);
-        if !self.postponed.is_empty() {
+        if !self.postponed.is_empty() || self.calendars.is_behind() {
             at = at.min(self.now_ms() + limits::WHEEL_SLOT_MS);
         }
         self.deps.shards.set_wake(self.id, at);
@@ -258,6 +262,7 @@ impl Shard {
         let slot = self.jobs.get(&id)?;
         match slot.materialize(id) {
             Ok(mut job) => {
+                job.take_calendars(&self.calendars.book);
                 if let Some(graphs) = self.dags.at_rest.get(&id) {
                     job.graphs.clone_from(graphs);
                 }

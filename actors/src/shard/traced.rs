@@ -220,6 +220,7 @@ impl Shard {
                 | Event::GraphChanged { .. }
                 | Event::BackfillChanged { .. }
                 | Event::BulkChanged { .. }
+                | Event::CalendarSet { .. }
                 | Event::Audited { .. } => {}
             }
         }

@@ -56,6 +56,7 @@ fn step(event: &Event) -> Step<'_> {
         | Event::HookFailed { .. }
         | Event::BackfillChanged { .. }
         | Event::BulkChanged { .. }
+        | Event::CalendarSet { .. }
         | Event::Audited { .. } => Step::Nothing,
     }
 }

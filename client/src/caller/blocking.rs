@@ -20,6 +20,7 @@ use campanile_schema::{
         TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         bulk::{BulkBody, BulkView},
+        calendars::{CalendarBody, CalendarPreviewBody, CalendarPreviewView, CalendarView},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagRetryBody, DagRunView},
         explain::ExplainView,
         outbox::OutboxMessageView,
@@ -177,6 +178,11 @@ waits! {
     target_get(tenant: &str, target: &str) -> TargetView;
     target_set(tenant: &str, target: &str, settings: TargetBody) -> TargetView;
     target_delete(tenant: &str, target: &str, why: Option<&str>) -> ();
+    calendar_list(tenant: &str) -> Vec<CalendarView>;
+    calendar_get(tenant: &str, calendar: &str) -> CalendarView;
+    calendar_set(tenant: &str, calendar: &str, body: CalendarBody) -> CalendarView;
+    calendar_delete(tenant: &str, calendar: &str, why: Option<&str>) -> ();
+    calendar_preview(tenant: &str, calendar: &str, body: CalendarPreviewBody) -> CalendarPreviewView;
     system_pause(why: Option<&str>) -> Spread;
     system_resume(why: Option<&str>) -> Spread;
     clock_accept(why: Option<&str>) -> ();

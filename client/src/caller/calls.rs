@@ -12,8 +12,8 @@ use campanile_schema::{
     job::{JobSpec, JobView},
     operations::{self as o, Operation},
     rpc::calls::{
-        BackfillCall, BulkCall, Call, CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TargetCall,
-        TenantCall,
+        BackfillCall, BulkCall, CalendarCall, Call, CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall,
+        TargetCall, TenantCall,
     },
     time::Timestamp,
     view::{
@@ -22,6 +22,7 @@ use campanile_schema::{
         ReplaceBody, RetryBody, RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         bulk::{BulkBody, BulkView},
+        calendars::{CalendarBody, CalendarPreviewBody, CalendarPreviewView, CalendarView},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -40,6 +41,11 @@ type CallResult<T> = Result<T, ClientError>;
 /// A call about one target of a tenant.
 fn of_target<B>(tenant: &str, target: &str, body: B) -> TargetCall<B> {
     TenantCall::new(tenant.to_owned(), Call::new(target.to_owned(), body))
+}
+
+/// A call about one calendar of a tenant.
+fn of_calendar<B>(tenant: &str, calendar: &str, body: B) -> CalendarCall<B> {
+    TenantCall::new(tenant.to_owned(), Call::new(calendar.to_owned(), body))
 }
 
 fn reason(text: Option<&str>) -> ReasonBody {
@@ -298,6 +304,32 @@ impl Client {
     /// Its settings go; jobs that name it have the default ones.
     pub async fn target_delete(&self, tenant: &str, target: &str, why: Option<&str>) -> CallResult<()> {
         self.done::<o::TargetDelete>(&of_target(tenant, target, reason(why))).await
+    }
+
+    /// The calendars of a tenant.
+    pub async fn calendar_list(&self, tenant: &str) -> CallResult<Vec<CalendarView>> {
+        self.typed::<o::CalendarList>(&TenantCall::new(tenant.to_owned(), NoBody {})).await.map(|list| list.items)
+    }
+    /// A calendar with its versions, also a deleted one.
+    pub async fn calendar_get(&self, tenant: &str, calendar: &str) -> CallResult<CalendarView> {
+        self.typed::<o::CalendarGet>(&of_calendar(tenant, calendar, NoBody {})).await
+    }
+    /// Sets all of its days, as its next version, which decides instants from at least 60 s later on.
+    pub async fn calendar_set(&self, tenant: &str, calendar: &str, body: CalendarBody) -> CallResult<CalendarView> {
+        self.typed::<o::CalendarSet>(&of_calendar(tenant, calendar, body)).await
+    }
+    /// Jobs that name it wait from 60 s later on.
+    pub async fn calendar_delete(&self, tenant: &str, calendar: &str, why: Option<&str>) -> CallResult<()> {
+        self.done::<o::CalendarDelete>(&of_calendar(tenant, calendar, reason(why))).await
+    }
+    /// Its days, and with a definition the next instants of jobs that would change.
+    pub async fn calendar_preview(
+        &self,
+        tenant: &str,
+        calendar: &str,
+        body: CalendarPreviewBody,
+    ) -> CallResult<CalendarPreviewView> {
+        self.typed::<o::CalendarPreview>(&of_calendar(tenant, calendar, body)).await
     }
 
     /// See [`Client::tenant_pause`].

@@ -2,8 +2,8 @@
 
 use campanile_schema::{
     job::{
-        Action, Backoff, Blackout, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, JobSpec, MisfirePolicy,
-        OnLostContact, Overlap, Resources, Trigger, Window,
+        Action, Backoff, Blackout, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, JobCalendar, JobSpec,
+        MisfirePolicy, OnLostContact, Overlap, Resources, Trigger, Window,
     },
     payload::Payload,
     time::{Moment, Timestamp},
@@ -213,6 +213,11 @@ impl Job {
     /// A stretch of time in which no instant counts.
     pub fn blackout(mut self, blackout: Blackout) -> Self {
         self.spec.blackouts.push(blackout);
+        self
+    }
+    /// Days on which instants count, by a calendar of the tenant.
+    pub fn calendar(mut self, calendar: JobCalendar) -> Self {
+        self.spec.calendar = Some(calendar);
         self
     }
     /// What one run takes of its executor.

@@ -271,7 +271,7 @@ function Square({
 const SHOWN = 200;
 
 /** Reasons for which a job was not to run. */
-const NOT_TO_RUN = ["WINDOW", "BLACKOUT", "DELETED"];
+const NOT_TO_RUN = ["WINDOW", "BLACKOUT", "CALENDAR", "DELETED"];
 
 /** What a backfill in the mode MISSING runs, as docs/guides/backfill.md lists it. */
 const isMissing = ({ outcome, reason }: LedgerEntry) =>
@@ -301,6 +301,8 @@ function Picked({ job, cell, grain, zone }: { job: Job; cell: Cell; grain: Grain
     EDITED: t`the schedule was edited`,
     RESTORED: t`between a backup and its restore`,
     BLACKOUT: t`in a blackout`,
+    CALENDAR: t`on a day that its calendar excludes`,
+    NO_CALENDAR: t`its calendar did not know the day`,
   };
   return (
     <div className="appear mt-4 border-t border-line pt-3">

@@ -31,7 +31,11 @@ upper_enum!(/// Why instants were skipped or missed.
         /// Between a backup and its restore: where the backup was made they may have fired.
         Restored = "RESTORED" = 12,
         /// In a blackout of the job.
-        Blackout = "BLACKOUT" = 13 } default Paused);
+        Blackout = "BLACKOUT" = 13,
+        /// On a day that the calendar of the job excludes.
+        Calendar = "CALENDAR" = 14,
+        /// No version of the calendar of the job says anything of the day, and the schedule was edited or the job deleted meanwhile.
+        NoCalendar = "NO_CALENDAR" = 15 } default Paused);
 
 upper_enum!(/// Why a running attempt was told to stop.
     StopReason { Cancel = "CANCEL" = 0, Timeout = "TIMEOUT" = 1, Replace = "REPLACE" = 2 } default Cancel);

@@ -146,6 +146,7 @@ mod tests {
                 | Subject::Bulk
                 | Subject::Tenant
                 | Subject::Target
+                | Subject::Calendar
                 | Subject::Named => true,
                 Subject::Node | Subject::Nothing => false,
             };

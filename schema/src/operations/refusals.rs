@@ -131,6 +131,20 @@ pub(super) const BAD_CORDON: &[E] =
     &[E::IllegalState, E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
 /// Codes of operations about a target, and of those that set one.
 pub(super) const BAD_TARGET: &[E] = &[E::InvalidArgument, E::NotFound];
+/// Codes of operations about a calendar, of those that set one, and of its preview.
+pub(super) const BAD_CALENDAR: &[E] = &[E::InvalidArgument, E::NotFound, E::UpgradeUnderWay];
+pub(super) const BAD_CALENDAR_SET: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NotFound,
+    E::StaleVersion,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::TenantQuota,
+    E::UpgradeUnderWay,
+];
+pub(super) const BAD_CALENDAR_PREVIEW: &[E] =
+    &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
 pub(super) const BAD_TARGET_SET: &[E] = &[
     E::InvalidArgument,
     E::MalformedBody,

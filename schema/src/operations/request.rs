@@ -13,7 +13,7 @@ use crate::{
     graph::ShortGraphSpec,
     job::{JobSpec, JobView},
     rpc::{
-        calls::{Call, CallField, Items, Listed, NoBody, OfTarget, OfTenant},
+        calls::{Call, CallField, Items, Listed, NoBody, OfCalendar, OfTarget, OfTenant},
         hello::ItemResult,
     },
     view::{
@@ -22,6 +22,7 @@ use crate::{
         ReplaceBody, RetryBody, RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         backfill::{BackfillBody, BackfillView, ReplayBody},
         bulk::{BulkBody, BulkView},
+        calendars::{CalendarBody, CalendarPreviewBody, CalendarPreviewView, CalendarView},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -116,6 +117,27 @@ impl<B: Body> Request for Call<OfTenant, Call<OfTarget, B>> {
     }
 }
 
+/// A calendar has two names: its tenant's and its own.
+impl<B: Body> Request for Call<OfTenant, Call<OfCalendar, B>> {
+    type Body = B;
+    const SUBJECT: Subject = Subject::Calendar;
+    fn of<P: Parts>(parts: &P, body: B) -> Result<Self, ApiError> {
+        Ok(Self { field: Some(parts.tenant()), body: Call { field: Some(parts.calendar()), body } })
+    }
+    fn about(&self) -> About<'_> {
+        match (&self.field, &self.body.field) {
+            (Some(tenant), Some(calendar)) => About::Calendar { tenant, calendar },
+            (None, _) | (_, None) => About::Nothing,
+        }
+    }
+    fn reason(&self) -> Option<&str> {
+        self.body.body.reason()
+    }
+    fn named_tenant(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
 macro_rules! bodies {
     ($($plain:ty),+; reason $($reasoned:ty),+; narrowed $($narrowed:ty),+ $(,)?) => {
         $(impl Body for $plain {})+
@@ -134,8 +156,10 @@ macro_rules! bodies {
 }
 bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
-    ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, TargetBody, ExplainBody, StatisticsBody, VersionsBody;
-    reason ReasonBody, RetryBody, TriggerBody, ConfirmBody, PriorityBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody;
+    ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, TargetBody, ExplainBody, StatisticsBody, VersionsBody,
+    CalendarPreviewBody;
+    reason ReasonBody, RetryBody, TriggerBody, ConfirmBody, PriorityBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody,
+    CalendarBody;
     narrowed AuditBody, CausesBody, DeadLettersBody, FindBody, JobFilter, LoadBody, RunListBody, TenantPageBody,
 );
 
@@ -199,6 +223,8 @@ answers!(
     Listed<TenantView>,
     TargetView,
     Listed<TargetView>,
+    Listed<CalendarView>,
+    CalendarPreviewView,
     NodeView,
     Gathered<ExecutorView>,
     Gathered<PoolView>,
@@ -263,6 +289,11 @@ impl OperationAnswer for BulkView {
     /// A dry run has nothing to carry on.
     fn is_outstanding(&self) -> bool {
         self.bulk_id.is_some()
+    }
+}
+impl OperationAnswer for CalendarView {
+    fn is_outstanding(&self) -> bool {
+        !self.outstanding.is_empty()
     }
 }
 impl OperationAnswer for Spread {

@@ -15,6 +15,8 @@ pub enum Subject {
     Tenant,
     /// A named downstream of a tenant.
     Target,
+    /// A calendar of a tenant.
+    Calendar,
     Node,
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).
     Named,
@@ -29,6 +31,7 @@ pub trait Parts {
     fn bulk(&self) -> Result<BulkId, ApiError>;
     fn tenant(&self) -> String;
     fn target(&self) -> String;
+    fn calendar(&self) -> String;
     fn node(&self) -> String;
 }
 
@@ -43,6 +46,10 @@ pub enum About<'a> {
     Target {
         tenant: &'a str,
         target: &'a str,
+    },
+    Calendar {
+        tenant: &'a str,
+        calendar: &'a str,
     },
     Node(&'a str),
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).

@@ -61,6 +61,7 @@ field!(OfBackfill = "backfillId": BackfillId, required true, of parts parts.back
 field!(OfBulk = "bulkId": BulkId, required true, of parts parts.bulk().map(Some), about Bulk id About::Bulk(*id));
 field!(OfTenant = "tenantId": String, required true, of parts Ok(Some(parts.tenant())), about Tenant name About::Tenant(name));
 field!(OfTarget = "target": String, required true, of parts Ok(Some(parts.target())), about Target _name About::Nothing);
+field!(OfCalendar = "calendar": String, required true, of parts Ok(Some(parts.calendar())), about Calendar _name About::Nothing);
 field!(OfNode = "node": String, required true, of parts Ok(Some(parts.node())), about Node name About::Node(name));
 field!(/// HTTP's `Idempotency-Key`.
     OnceOnly = "idempotencyKey": String, required false, of _parts Ok(None), about Nothing _key About::Nothing);
@@ -77,6 +78,8 @@ pub type BulkCall<B> = Call<OfBulk, B>;
 pub type TenantCall<B> = Call<OfTenant, B>;
 /// A call about one target of a tenant.
 pub type TargetCall<B> = Call<OfTenant, Call<OfTarget, B>>;
+/// A call about one calendar of a tenant.
+pub type CalendarCall<B> = Call<OfTenant, Call<OfCalendar, B>>;
 /// A call about one node of the cluster.
 pub type NodeCall<B> = Call<OfNode, B>;
 /// `job.create`: the job and, if wanted, a key that makes a repeated create answer with the job that was made.

@@ -67,16 +67,21 @@ fn is_midnight(minutes: &u16) -> bool {
     *minutes == 0
 }
 
+/// The zone of what names none.
+pub(super) fn zone_of(trigger: &Trigger) -> &str {
+    match trigger {
+        Trigger::Cron { timezone, .. } => timezone.as_str(),
+        Trigger::FixedRate { .. } | Trigger::FixedDelay { .. } | Trigger::Once { .. } | Trigger::Manual {} => "UTC",
+    }
+}
+
 impl StoredWindows {
     /// Those of a spec. A window that names no zone takes the one of the trigger.
     pub fn of(spec: &JobSpec) -> Option<Box<Self>> {
         if !spec.has_windows() {
             return None;
         }
-        let zone = match &spec.trigger {
-            Trigger::Cron { timezone, .. } => timezone.as_str(),
-            Trigger::FixedRate { .. } | Trigger::FixedDelay { .. } | Trigger::Once { .. } | Trigger::Manual {} => "UTC",
-        };
+        let zone = zone_of(&spec.trigger);
         let windows = spec.windows.iter().map(|window| StoredWindow::of(window, zone)).collect();
         let blackouts = spec.blackouts.iter().map(StoredBlackout::from).collect();
         Some(Box::new(Self { windows, blackouts }))

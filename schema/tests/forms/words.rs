@@ -6,8 +6,8 @@ use campanile_schema::{
     event::{Outcome, SkipReason, StopReason},
     frame,
     job::{
-        Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap,
-        Weekday, WindowEffect,
+        Backoff, CalendarRule, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact,
+        Overlap, Weekday, WindowEffect,
     },
     record::{AttemptState, RunState, Source},
     stored::{
@@ -36,7 +36,8 @@ pub fn words(forms: &mut Forms) {
         record::AttemptState, record::Source, job::Dialect, job::Gap, job::Overlap, job::MisfirePolicy,
         job::ConcurrencyPolicy, job::Backoff, job::OnLostContact, job::JobStatus, job::HttpMethod,
         view::ConfirmDecision, watch::JobStep, backfill::BackfillMode, backfill::BackfillState,
-        bulk::BulkAction, bulk::BulkState, job::Weekday, job::WindowEffect);
+        bulk::BulkAction, bulk::BulkState, job::Weekday, job::WindowEffect,
+        job::CalendarRule);
     let read = |bytes: &[u8]| {
         let text: String = frame::decode("code", bytes).map_err(|error| error.to_string())?;
         ErrorCode::parse(&text).ok_or_else(|| format!("{text} is no code"))

@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod backfill;
 pub mod bulk;
+pub mod calendars;
 pub mod graph;
 pub mod grow;
 mod outbox;
@@ -169,13 +170,9 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ],
     }));
     let mut only_windows = windowed.clone();
-    if let Some(windows) = &mut only_windows.windows {
-        windows.blackouts.clear();
-    }
+    only_windows.windows.as_mut().unwrap().blackouts.clear();
     let mut only_blackouts = windowed.clone();
-    if let Some(windows) = &mut only_blackouts.windows {
-        windows.windows.clear();
-    }
+    only_blackouts.windows.as_mut().unwrap().windows.clear();
     vec![
         ("cron, typical", typical()),
         ("cron, no default", full()),
@@ -494,6 +491,7 @@ pub fn samples() -> Vec<Sample> {
     samples.extend(bulk::samples());
     samples.push(sample("node body", "in the lane of backfills", &graph::node_body_of_backfill()));
     samples.push(sample("tenant", "of a target", &target()));
+    samples.extend(calendars::samples());
     samples.push(sample("event", "TenantSet, of a target", &Event::TenantSet { tenant: target() }));
     samples
 }

@@ -9,8 +9,8 @@ use super::{
 use campanile_schema::{
     graph::{EdgeSpec, GraphSpec, NodeSpec},
     job::{
-        Action, Backoff, Blackout, ConcurrencyPolicy, Dialect, Gap, Hooks, JobSpec, MisfirePolicy, OnLostContact,
-        Overlap, Resources, Trigger, Window,
+        Action, Backoff, Blackout, ConcurrencyPolicy, Dialect, Gap, Hooks, JobCalendar, JobSpec, MisfirePolicy,
+        OnLostContact, Overlap, Resources, Trigger, Window,
     },
     payload::Payload,
     time::{Moment, Timestamp},
@@ -118,6 +118,9 @@ pub struct Spec {
     /// Stretches of time in which no instant counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blackouts: Vec<Blackout>,
+    /// Days on which instants count, by a calendar of the tenant. Zone: that of the schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<JobCalendar>,
     /// true: paused; false: not paused. Left out: as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
@@ -194,7 +197,7 @@ pub struct Spec {
 
 campanile_schema::redacted_debug!(Spec {
     schedule, dialect, time_zone, gap, overlap, every, anchor_at, after_last, at, start_at, end_at, jitter,
-    misfire_policy, misfire_threshold, max_catch_up, windows, blackouts, suspend, concurrency_policy, retry_policy, timeout,
+    misfire_policy, misfire_threshold, max_catch_up, windows, blackouts, calendar, suspend, concurrency_policy, retry_policy, timeout,
     max_runtime, idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
     edges, fail_fast, max_parallel, params,
     priority, resources, hooks, display_name, description, owner, target,
@@ -329,7 +332,7 @@ fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant,
     spec.priority = written.priority.unwrap_or(spec.priority);
     spec.resources = written.resources.unwrap_or(spec.resources);
     spec.hooks = written.hooks.unwrap_or_default();
-    (spec.windows, spec.blackouts) = (written.windows, written.blackouts);
+    (spec.windows, spec.blackouts, spec.calendar) = (written.windows, written.blackouts, written.calendar);
     (spec.display_name, spec.description, spec.owner) = (written.display_name, written.description, written.owner);
     spec.target = written.target;
     spec.params = params.unwrap_or(spec.params);

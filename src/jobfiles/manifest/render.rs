@@ -51,6 +51,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         target,
         windows,
         blackouts,
+        calendar,
     } = job;
     let usual = JobSpec::new(tenant_id, name, Trigger::Manual {});
     let mut spec: Spec = serde_json::from_value(Value::Object(timing(trigger)?)).map_err(|error| error.to_string())?;
@@ -71,6 +72,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.hooks = unusual(hooks, &usual.hooks);
     spec.windows.clone_from(windows);
     spec.blackouts.clone_from(blackouts);
+    spec.calendar.clone_from(calendar);
     spec.display_name.clone_from(display_name);
     spec.description.clone_from(description);
     spec.owner.clone_from(owner);

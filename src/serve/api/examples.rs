@@ -1,6 +1,8 @@
 //! An example of every call and every answer, for the OpenAPI document. Tests parse the bodies with their types and
 //! check the answers against their schemas.
 
+mod calendars;
+
 use campanile_schema::error::{ApiError, ErrorCode};
 use serde_json::{Value, json};
 
@@ -220,6 +222,8 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
         "target.set" => target_settings(),
+        "calendar.set" => json!({"spec": calendars::spec(), "version": 1, "reason": "holidays of 2026"}),
+        "calendar.preview" => json!({"spec": calendars::spec(), "from": "2026-10-01", "days": 14}),
         "job.pause" | "job.resume" | "bulk.abort" | "bulk.undo" | "backfill.pause" | "backfill.resume"
         | "run.cancel" | "run.retry" | "dag.pause" | "dag.resume" | "dlq.redrive" | "dlq.discard" | "outbox.resend"
         | "outbox.discard" | "tenant.pause" | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept"
@@ -358,6 +362,9 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "tenant.get" | "tenant.set" => tenant(),
         "target.list" => json!({"items": [target()]}),
         "target.get" | "target.set" => target(),
+        "calendar.list" => json!({"items": [calendars::calendar()]}),
+        "calendar.get" | "calendar.set" => calendars::calendar(),
+        "calendar.preview" => calendars::preview(),
         "executor.list" => json!({"items": [{
             "executorId": "billing-1", "session": 1234567890, "pools": ["default"], "slots": 8, "running": 1, "credit": 7,
             "state": "READY", "labels": {"zone": "a"}, "lastHeartbeatAt": AT,

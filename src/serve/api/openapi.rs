@@ -88,7 +88,7 @@ fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
     let mut parameters: Vec<Value> = in_path
         .map(|name| {
             let schema = match name {
-                "tenantId" | "target" | "node" | "file" => json!({"type": "string"}),
+                "tenantId" | "target" | "calendar" | "node" | "file" => json!({"type": "string"}),
                 _ => json!({"type": "integer", "minimum": 0, "maximum": (1u64 << 53) - 1}),
             };
             json!({"name": name, "in": "path", "required": true, "schema": schema})

@@ -111,6 +111,10 @@ impl Parts for Call {
         self.param("target").to_owned()
     }
 
+    fn calendar(&self) -> String {
+        self.param("calendar").to_owned()
+    }
+
     fn node(&self) -> String {
         self.param("node").to_owned()
     }

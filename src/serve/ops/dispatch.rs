@@ -101,6 +101,10 @@ impl Operations {
                 access::check_tenant_name(tenant)?;
                 access::owns(caller, tenant, "target", &target)
             }
+            About::Calendar { tenant, calendar } => {
+                access::check_tenant_name(tenant)?;
+                access::owns(caller, tenant, "calendar", &calendar)
+            }
             About::Named => match request.named_tenant() {
                 Some(named) => {
                     *named = access::scope(caller, named.take())?;
@@ -174,7 +178,12 @@ impl ReadSubject {
             About::Run(run) => Self::Run(run),
             About::Backfill(id) => Self::Backfill(id),
             About::Bulk(id) => Self::Bulk(id),
-            About::Tenant(_) | About::Target { .. } | About::Node(_) | About::Named | About::Nothing => Self::Other,
+            About::Tenant(_)
+            | About::Target { .. }
+            | About::Calendar { .. }
+            | About::Node(_)
+            | About::Named
+            | About::Nothing => Self::Other,
         }
     }
 }

@@ -14,6 +14,7 @@ mod backfills;
 mod backup;
 mod bulk;
 mod bulk_operations;
+mod calendars;
 mod cluster;
 mod dags;
 mod dead_letters;

@@ -67,7 +67,8 @@ fn the_document_is_what_is_served() {
             .replace("{jobId}", "4096")
             .replace("{runId}", "4096")
             .replace("{tenantId}", "none")
-            .replace("{target}", "none");
+            .replace("{target}", "none")
+            .replace("{calendar}", "none");
         for method in methods.as_object().unwrap().keys() {
             // Without a token: operations are found and ask who calls, pages answer.
             let answer = raw::call(&server.address, &method.to_uppercase(), &path, &[], b"");

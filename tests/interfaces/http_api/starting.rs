@@ -44,7 +44,8 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
             .replace("{tenantId}", "none")
             .replace("{backfillId}", "1")
             .replace("{bulkId}", "1")
-            .replace("{target}", "db");
+            .replace("{target}", "db")
+            .replace("{calendar}", "days");
         for (method, operation) in methods.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
             let (query, body) = match id {
@@ -57,7 +58,8 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "dag.create" => ("", r#"{"dagId":"d","nodes":[1]}"#),
                 "job.backfill" | "job.replay" => ("", r#"{"from":"2026-02-01T00:00:00Z","to":"2026-02-07T00:00:00Z"}"#),
                 "dag.mark" => ("", r#"{"node":"A","state":"SUCCESS"}"#),
-                "tenant.set" | "target.set" => ("", "{}"),
+                "tenant.set" | "target.set" | "calendar.preview" => ("", "{}"),
+                "calendar.set" => ("", r#"{"spec":{}}"#),
                 "job.find" => ("?name=a", ""),
                 "job.plan" | "job.apply" => ("", APPLIED),
                 // It is alone, whether it is ready or not.

@@ -132,6 +132,9 @@ pub fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
     let mut of_target = settings.clone();
     of_target["tenantId"] = json!("other");
     of_target["target"] = json!("db");
+    let of_calendar = json!({"tenantId": "other", "calendar": "days"});
+    let days_of_calendar = json!({"tenantId": "other", "calendar": "days", "days": 7});
+    let change_of_calendar = json!({"tenantId": "other", "calendar": "days", "spec": {}, "version": 7});
     let taken = json!({"name": "good", "trigger": {"type": "MANUAL"}});
     let dag = json!({"dagId": "good", "nodes": [good]});
     // The job has no instants, and there is no backfill 4096.
@@ -274,6 +277,47 @@ pub fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
             Value::Null,
             json!({"tenantId": "other", "target": "nobody"}),
             &["target", "delete", "other", "nobody"],
+        ),
+        // Nobody has made it: what the interfaces say then is the same, and so is a list of none.
+        call(
+            "calendar.get",
+            "GET",
+            "/api/v1/tenants/other/calendars/days",
+            Value::Null,
+            of_calendar.clone(),
+            &["calendar", "get", "other", "days"],
+        ),
+        call(
+            "calendar.list",
+            "GET",
+            "/api/v1/tenants/other/calendars",
+            Value::Null,
+            tenant.clone(),
+            &["calendar", "list", "other"],
+        ),
+        call(
+            "calendar.preview",
+            "POST",
+            "/api/v1/tenants/other/calendars/days/preview",
+            json!({"days": 7}),
+            days_of_calendar,
+            &["calendar", "preview", "other", "days", "--days", "7"],
+        ),
+        call(
+            "calendar.set",
+            "PUT",
+            "/api/v1/tenants/other/calendars/days",
+            json!({"spec": {}, "version": 7}),
+            change_of_calendar,
+            &["calendar", "set", "other", "days", "--spec", "{}", "--version", "7"],
+        ),
+        call(
+            "calendar.delete",
+            "DELETE",
+            "/api/v1/tenants/other/calendars/days",
+            Value::Null,
+            of_calendar,
+            &["calendar", "delete", "other", "days"],
         ),
         post("tenant.pause", "/api/v1/tenants/other/pause", tenant.clone(), &["tenant", "pause", "other"]),
         post("tenant.resume", "/api/v1/tenants/other/resume", tenant, &["tenant", "resume", "other"]),

@@ -94,7 +94,7 @@ fn the_command_line_has_every_operation() {
 fn python_has_every_operation() {
     let nouns = [
         "job", "run", "dlq", "schedule", "tenant", "system", "clock", "executor", "pool", "cluster", "audit", "outbox",
-        "dag", "backfill", "bulk", "target",
+        "dag", "backfill", "bulk", "target", "calendar",
     ];
     let helpers = ["run_wait", "run_log_text"];
     let mut there = Names::new();

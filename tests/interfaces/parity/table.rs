@@ -52,8 +52,10 @@ fn snake_case(name: &str) -> String {
 }
 
 /// Commands under these talk to a node; all others work on this machine's files.
-pub const NODE_COMMANDS: &[&str] =
-    &["job", "run", "dlq", "tenant", "system", "cluster", "audit", "outbox", "dag", "backfill", "bulk", "target"];
+pub const NODE_COMMANDS: &[&str] = &[
+    "job", "run", "dlq", "tenant", "system", "cluster", "audit", "outbox", "dag", "backfill", "bulk", "target",
+    "calendar",
+];
 /// Such commands that are several calls, and so no operation of their own.
 pub const SEVERAL_CALLS: &[(&str, Reason)] = &[
     ("run wait", "run.get with waitSec, again and again"),

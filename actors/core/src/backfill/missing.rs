@@ -34,9 +34,11 @@ fn is_missing_for(reason: SkipReason) -> bool {
         | SkipReason::CatchUpCap
         | SkipReason::Quarantined
         | SkipReason::Edited
-        | SkipReason::Restored => true,
+        | SkipReason::Restored
+        // Nobody knew whether it was to run.
+        | SkipReason::NoCalendar => true,
         // The job was not to run then.
-        SkipReason::Window | SkipReason::Blackout | SkipReason::Deleted => false,
+        SkipReason::Window | SkipReason::Blackout | SkipReason::Calendar | SkipReason::Deleted => false,
     }
 }
 

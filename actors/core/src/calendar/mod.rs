@@ -2,6 +2,8 @@
 //!
 //! A *day number* counts days from 1970-01-01. Nothing here knows a zone or an instant. A calendar is compiled once and then asked often.
 
+pub mod book;
+pub mod gate;
 pub mod ics;
 pub mod rules;
 

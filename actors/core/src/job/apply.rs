@@ -62,10 +62,14 @@ pub fn apply(job: &mut Job, event: &Event) {
         | Event::Outbox { .. }
         | Event::Audited { .. }
         | Event::BulkChanged { .. }
+        | Event::CalendarSet { .. }
         | Event::JobCreated { .. } => {}
         Event::JobReplaced { spec, version, at_ms, .. } => {
             job.def = spec.clone();
             job.schedule = Schedule::compile(spec).unwrap_or_else(|_| Schedule::never());
+            if let Some(book) = &job.calendars {
+                job.schedule.find_calendar(spec, book);
+            }
             job.hot.version = *version;
             job.hot.updated_ms = *at_ms;
             job.hot.cursor_ms = job.hot.cursor_ms.max(*at_ms);

@@ -6,7 +6,7 @@ use campanile_schema::{
     frame::{self, DecodeError},
     ids::BackfillId,
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use std::borrow::Cow;
 
 /// What of a passive job is needed to find it and to wake it.
@@ -29,6 +29,9 @@ struct Heading<'a> {
     tenant: Cow<'a, str>,
     #[serde(rename = "sj", default)]
     jitter_sec: u32,
+    /// Whether it names a calendar.
+    #[serde(rename = "cl", default)]
+    calendar: Option<IgnoredAny>,
 }
 
 fn default_tenant() -> Cow<'static, str> {
@@ -41,7 +44,9 @@ impl<'a> Resting<'a> {
         let hot: HotState = frame::decode("hot state", hot)?;
         let heading: Heading<'a> = frame::decode("definition", def)?;
         let backfills = hot.backfill.as_ref().is_some_and(|backfill| backfill.is_open());
-        if !hot.runs.is_empty() || backfills || hot.catch_up_ms.is_some() || heading.jitter_sec > 0 {
+        // The versions of a calendar may be newer than the next instant that is cached.
+        let is_timed = hot.catch_up_ms.is_some() || heading.jitter_sec > 0 || heading.calendar.is_some();
+        if !hot.runs.is_empty() || backfills || is_timed {
             return Ok(None);
         }
         let Heading { name, tenant, .. } = heading;

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{graph::compile::Graph, job::graphs::Graphs, retry, schedule::Schedule};
+use crate::{calendar::book::CalendarBook, graph::compile::Graph, job::graphs::Graphs, retry, schedule::Schedule};
 use campanile_schema::{
     event::StopReason,
     frame::{self, DecodeError},
@@ -194,6 +194,8 @@ pub struct Job {
     pub id: JobId,
     pub def: Arc<StoredJob>,
     pub schedule: Schedule,
+    /// Those of its shard. Kept in memory only; None until [`Job::take_calendars`].
+    pub(crate) calendars: Option<Arc<CalendarBook>>,
     pub hot: HotState,
     /// Open runs of a DAG. Their shard keeps them beside the bytes of the job.
     pub graphs: Graphs,
@@ -204,7 +206,14 @@ pub struct Job {
 impl Job {
     pub fn new(id: JobId, def: Arc<StoredJob>, hot: HotState) -> Self {
         let schedule = Schedule::compile(&def).unwrap_or_else(|_| Schedule::never());
-        Self { id, def, schedule, hot, graphs: Graphs::new(), compiled: None }
+        Self { id, def, schedule, calendars: None, hot, graphs: Graphs::new(), compiled: None }
+    }
+
+    /// Looks its calendar up, now and after each change of its definition. The caller refreshes the cached next instant where it was computed
+    /// with other versions.
+    pub fn take_calendars(&mut self, book: &Arc<CalendarBook>) {
+        self.calendars = Some(book.clone());
+        self.schedule.find_calendar(&self.def, book);
     }
 
     /// From the bytes of a passive job and its stored definition.

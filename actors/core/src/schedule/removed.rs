@@ -1,18 +1,15 @@
 //! Instants of a trigger that do not count: those that daylight saving, windows and blackouts take away. The ledger tells them as stretches,
 //! each with one cause and with nothing between its instants that counts.
 
-use super::{DstStretch, Schedule, last_of};
-use crate::windows::{
-    Windows,
-    rules::{Rule, kept},
-};
+use super::{DstStretch, Gate, Schedule, last_of};
+use crate::windows::rules::{Rule, kept};
 use campanile_schema::event::{LedgerEntry, Outcome, SkipReason};
 
 /// What took instants away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovedBy {
     DaylightSaving,
-    /// WINDOW or BLACKOUT.
+    /// WINDOW, BLACKOUT, CALENDAR or NO_CALENDAR.
     Reason(SkipReason),
 }
 
@@ -47,10 +44,10 @@ impl Schedule {
     /// Instants in `(after, until]` that are taken away, in order.
     pub fn removed(&self, after_ms: i64, until_ms: i64) -> Vec<RemovedStretch> {
         let gone = self.dst_stretches(after_ms, until_ms).into_iter().map(RemovedStretch::from);
-        match &self.windows {
+        match &self.gate {
             // A fixed delay waits for the opening: nothing is taken away.
-            Some(windows) if !self.is_fixed_delay() && kept(Rule::RemovedIsTold) => {
-                self.with_closed(windows, after_ms, until_ms, gone.collect())
+            Some(gate) if !self.is_fixed_delay() && kept(Rule::RemovedIsTold) => {
+                self.with_closed(gate, after_ms, until_ms, gone.collect())
             }
             Some(_) | None => gone.collect(),
         }
@@ -59,7 +56,7 @@ impl Schedule {
     /// `gone`: what daylight saving takes away. These are no fires of the trigger, so the windows do not see them.
     fn with_closed(
         &self,
-        windows: &Windows,
+        gate: &Gate,
         mut after_ms: i64,
         until_ms: i64,
         gone: Vec<RemovedStretch>,
@@ -73,7 +70,7 @@ impl Schedule {
                 found.push(before);
                 goes_on = false;
             }
-            let span = windows.span(due);
+            let span = gate.span(due);
             let same_until = until_ms.min(span.until_ms - 1);
             after_ms = gone.peek().map_or(same_until, |gone| same_until.min(gone.first_ms));
             let Some(reason) = span.closed else {

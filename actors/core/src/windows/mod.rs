@@ -6,7 +6,7 @@
 pub mod rules;
 
 use crate::cron::{ZoneError, find_zone};
-use campanile_schema::{event::SkipReason, limits::CLOSED_STRETCHES, stored::StoredWindows};
+use campanile_schema::{event::SkipReason, stored::StoredWindows};
 use jiff::{Timestamp, tz::TimeZone};
 use rules::{Rule, kept};
 
@@ -81,30 +81,6 @@ impl Windows {
         let outside = self.allows && !allowed && kept(Rule::AllowCloses);
         let denied = denied && kept(Rule::DenyGoesFirst);
         Span { closed: (outside || denied).then_some(SkipReason::Window), until_ms }
-    }
-
-    /// The first open moment at or after this one. None: as far as anybody looks there is none.
-    pub fn opening(&self, mut at_ms: i64) -> Option<i64> {
-        for _ in 0..CLOSED_STRETCHES {
-            let span = self.span(at_ms);
-            if span.closed.is_none() {
-                return Some(at_ms);
-            }
-            at_ms = span.until_ms;
-        }
-        None
-    }
-
-    /// The first closed moment after an open one, and before `until_ms`; else that.
-    pub fn closing(&self, mut at_ms: i64, until_ms: i64) -> i64 {
-        while at_ms < until_ms {
-            let span = self.span(at_ms);
-            if span.closed.is_some() {
-                return at_ms;
-            }
-            at_ms = span.until_ms;
-        }
-        until_ms
     }
 }
 

@@ -113,6 +113,7 @@ impl Known {
             | Event::Outbox { .. }
             | Event::BackfillChanged { .. }
             | Event::BulkChanged { .. }
+            | Event::CalendarSet { .. }
             | Event::HookFailed { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }

@@ -221,7 +221,8 @@ impl Policy {
                 SkipReason::Edited => has(|e| matches!(e, Event::JobReplaced { .. })),
                 // `ledger` knows which.
                 SkipReason::Window | SkipReason::Blackout => true,
-                SkipReason::CatchUpCap | SkipReason::Restored => false,
+                // These definitions name no calendar.
+                SkipReason::CatchUpCap | SkipReason::Restored | SkipReason::Calendar | SkipReason::NoCalendar => false,
             },
             (_, _) => false,
         };

@@ -46,6 +46,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         | Event::Outbox { .. }
         | Event::BackfillChanged { .. }
         | Event::BulkChanged { .. }
+        | Event::CalendarSet { .. }
         | Event::HookFailed { .. }
         | Event::Audited { .. }
         | Event::JobCreated { .. }

@@ -180,6 +180,11 @@ pub(super) fn instant(facts: &InstantFacts<'_>) -> Vec<ReasonView> {
                     JobStatus::Enabled | JobStatus::Deleted => "",
                 };
                 about(ReasonCode::InstantToCome, format!("the instant {at} is not decided yet{holds}"))
+            } else if facts.removed.as_ref().is_some_and(|held| held.reason == Some(SkipReason::NoCalendar)) {
+                let sentence =
+                    format!("the instant {at} is held: no version of the job's calendar says anything of its day");
+                about(ReasonCode::InstantToCome, sentence)
+                    .freed_by("a new version of the calendar (campanile calendar set)")
             } else if let Some(removed) = &facts.removed {
                 let why = removed.reason.map_or("a change of the clocks excludes it", skipped);
                 let sentence =
@@ -231,6 +236,8 @@ fn skipped(reason: SkipReason) -> &'static str {
         SkipReason::Quarantined => "the job was in quarantine",
         SkipReason::Window => "it lies outside of the job's windows",
         SkipReason::Blackout => "it lies in a blackout of the job",
+        SkipReason::Calendar => "the job's calendar excludes its day",
+        SkipReason::NoCalendar => "no version of the job's calendar said anything of its day",
         SkipReason::Deleted => "the job was deleted",
         SkipReason::Edited => "the schedule was edited while it waited to be caught up",
         SkipReason::Restored => "it lies between a backup and its restore",

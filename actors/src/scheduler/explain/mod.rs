@@ -177,17 +177,10 @@ impl Scheduler {
         now_ms: i64,
     ) -> Answer<Vec<ReasonView>> {
         let rows = self.ledger_at(handles, job.job_id, at_ms).await?;
-        let body = PreviewBody {
-            trigger: job.spec.trigger.clone(),
-            windows: job.spec.windows.clone(),
-            blackouts: job.spec.blackouts.clone(),
-            after: Some(Timestamp(at_ms.saturating_sub(1))),
-            count: Some(1),
+        let (next, removed) = match super::jobs::as_stored(job).filter(|def| def.calendar.is_some()) {
+            Some(def) => self.calendar_instant(handles, &def, at_ms).await?,
+            None => instant_by_spec(job, at_ms, now_ms),
         };
-        // A schedule that has no instant left is none that cannot be read.
-        let preview = super::jobs::preview(body, now_ms).ok();
-        let next = preview.as_ref().and_then(|preview| preview.next.first().copied());
-        let removed = preview.and_then(|preview| preview.removed.into_iter().next());
         // What comes behind it in the ledger: nothing as long as it is undecided.
         let later = handles.views.ledger(job.job_id, at_ms, i64::MAX, 1).await.map_err(|e| unavailable(&e))?;
         let covering = rows.iter().find(|row| row.from_ms < at_ms && at_ms <= row.to_ms);
@@ -292,4 +285,19 @@ fn found<T>(answer: Answer<T>) -> Answer<Option<T>> {
         Err(error) if error.known() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The first instant at or after one, and what takes that one away.
+fn instant_by_spec(job: &JobView, at_ms: i64, now_ms: i64) -> (Option<Timestamp>, Option<LedgerEntryView>) {
+    let body = PreviewBody {
+        trigger: job.spec.trigger.clone(),
+        windows: job.spec.windows.clone(),
+        blackouts: job.spec.blackouts.clone(),
+        after: Some(Timestamp(at_ms.saturating_sub(1))),
+        count: Some(1),
+    };
+    // A schedule that has no instant left is none that cannot be read.
+    let preview = super::jobs::preview(body, now_ms).ok();
+    let next = preview.as_ref().and_then(|preview| preview.next.first().copied());
+    (next, preview.and_then(|preview| preview.removed.into_iter().next()))
 }

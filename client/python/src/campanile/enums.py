@@ -243,6 +243,8 @@ class SkipReason(Word):
     EDITED = "EDITED"
     RESTORED = "RESTORED"
     BLACKOUT = "BLACKOUT"
+    CALENDAR = "CALENDAR"
+    NO_CALENDAR = "NO_CALENDAR"
 
 
 class MessageKind(Word):
@@ -408,3 +410,10 @@ class WindowEffect(Word):
 
     ALLOW = "ALLOW"
     DENY = "DENY"
+
+
+class CalendarRule(Word):
+    """What the days of a calendar do with the instants of a job."""
+
+    ONLY_ON = "ONLY_ON"
+    NOT_ON = "NOT_ON"

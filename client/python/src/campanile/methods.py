@@ -204,6 +204,21 @@ TARGET_SET: Final = Method("target.set")
 TARGET_DELETE: Final = Method("target.delete")
 """Forget the settings of a target; jobs that name it have the default ones."""
 
+CALENDAR_LIST: Final = Method("calendar.list", changes=False)
+"""The calendars of a tenant."""
+
+CALENDAR_GET: Final = Method("calendar.get", changes=False)
+"""A calendar of a tenant, with its versions."""
+
+CALENDAR_SET: Final = Method("calendar.set")
+"""Set all days of a calendar, as its next version."""
+
+CALENDAR_DELETE: Final = Method("calendar.delete")
+"""Delete a calendar, 60 s later; jobs that name it wait from then on."""
+
+CALENDAR_PREVIEW: Final = Method("calendar.preview", changes=False)
+"""The days that a calendar has or would have, and the next instants of jobs that a new version would change."""
+
 TENANT_PAUSE: Final = Method("tenant.pause")
 """Stop firing and starting for a tenant."""
 
@@ -314,6 +329,11 @@ METHODS: Final = {
         TARGET_GET,
         TARGET_SET,
         TARGET_DELETE,
+        CALENDAR_LIST,
+        CALENDAR_GET,
+        CALENDAR_SET,
+        CALENDAR_DELETE,
+        CALENDAR_PREVIEW,
         TENANT_PAUSE,
         TENANT_RESUME,
         SYSTEM_PAUSE,

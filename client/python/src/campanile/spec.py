@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 
 from campanile.enums import (
     Backoff,
+    CalendarRule,
     ConcurrencyPolicy,
     Dialect,
     Gap,
@@ -270,6 +271,18 @@ class Blackout:
     reason: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobCalendar:
+    """A calendar of the tenant (`calendar_set`) on whose days instants count, or do not.
+
+    `timezone`: by whose clock a day begins, an IANA name; None: the zone of the trigger, or UTC.
+    """
+
+    name: str
+    rule: CalendarRule = CalendarRule.ONLY_ON
+    timezone: str | None = None
+
+
 @dataclass(frozen=True)
 class JobSpec:
     """A whole job.
@@ -308,3 +321,4 @@ class JobSpec:
     target: str | None = None
     windows: list[Window] | None = None
     blackouts: list[Blackout] | None = None
+    calendar: JobCalendar | None = None

@@ -640,6 +640,51 @@ class Target:
 
 
 @dataclass(frozen=True)
+class CalendarVersion:
+    """A version of a calendar; `deleted`: from then on jobs that name it wait."""
+
+    version: int
+    effective_from: datetime
+    deleted: bool = False
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """A calendar with its versions, the newest first. `spec`: that of the newest one; None: it is deleted.
+
+    `outstanding`: shards that were not heard to hold the newest version yet; they come to hold it by themselves.
+    """
+
+    tenant_id: str
+    calendar: str
+    version: int
+    effective_from: datetime
+    versions: list[CalendarVersion]
+    spec: Json = None
+    outstanding: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CalendarJobChange:
+    """A job whose next instants a version of a calendar changes."""
+
+    job_id: int
+    name: str
+    removed: list[datetime]
+    added: list[datetime]
+
+
+@dataclass(frozen=True)
+class CalendarPreview:
+    """The days that a calendar has, as `YYYY-MM-DD`, and the jobs that would change."""
+
+    effective_from: datetime
+    days: list[str]
+    jobs: list[CalendarJobChange]
+    truncated: bool
+
+
+@dataclass(frozen=True)
 class MissingNode:
     """A node of a cluster that did not answer in time, and why."""
 

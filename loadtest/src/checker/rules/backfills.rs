@@ -43,9 +43,10 @@ fn fate(job: &Job, at_ms: i64) -> Fate {
     }
     let told = entries(job).find(|entry| (entry.logical_time.0..=last_of(entry)).contains(&at_ms));
     match told.map(|entry| (entry.outcome, entry.reason)) {
-        Some((Outcome::Skipped, Some(SkipReason::Window | SkipReason::Blackout | SkipReason::Deleted))) => {
-            Fate::NotMissing
-        }
+        Some((
+            Outcome::Skipped,
+            Some(SkipReason::Window | SkipReason::Blackout | SkipReason::Calendar | SkipReason::Deleted),
+        )) => Fate::NotMissing,
         Some((Outcome::Skipped | Outcome::Missed, _)) => Fate::Missing,
         Some((Outcome::Fired | Outcome::FiredLate | Outcome::Coalesced | Outcome::DstSkipped, _)) => Fate::NotMissing,
         None => Fate::Unclear,

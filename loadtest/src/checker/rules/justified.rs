@@ -153,6 +153,7 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, entry: &LedgerEntry
             }
         }
         SkipReason::Restored => restored(history, first, last),
+        SkipReason::Calendar | SkipReason::NoCalendar => Err("no load sets a calendar".to_owned()),
     }
 }
 

@@ -3,15 +3,19 @@
 use super::super::{
     Audit, CallEffect, Handle, Http, LeastRole, Operation, Request, Row, Tenant, Visit, Weight,
     entries::{form, key_field, operations},
-    refusals::{ALONE, BAD_BODY, BAD_CORDON, BAD_LIST, BAD_TARGET, BAD_TARGET_SET},
+    refusals::{
+        ALONE, BAD_BODY, BAD_CALENDAR, BAD_CALENDAR_PREVIEW, BAD_CALENDAR_SET, BAD_CORDON, BAD_LIST, BAD_TARGET,
+        BAD_TARGET_SET,
+    },
 };
 use crate::{
     audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlanView, ShardFilter, ShardView},
     error::ErrorCode as E,
-    rpc::calls::{Listed, NoBody, NodeCall, TargetCall, TenantCall},
+    rpc::calls::{CalendarCall, Listed, NoBody, NodeCall, TargetCall, TenantCall},
     view::{
         ExecutorView, Gathered, NodeView, Page, PoolView, ReasonBody, Spread, TenantBody, TenantView,
+        calendars::{CalendarBody, CalendarPreviewBody, CalendarPreviewView, CalendarView},
         targets::{TargetBody, TargetView},
     },
 };
@@ -73,6 +77,41 @@ operations! {
         cli: Ok("target delete"), http: Ok(Http::delete("/api/v1/tenants/{tenantId}/targets/{target}").nothing()),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
         errors: BAD_TARGET,
+    }
+
+    /// The calendars of a tenant.
+    CalendarList = "calendar.list": TenantCall<NoBody> => Listed<CalendarView> {
+        cli: Ok("calendar list"), http: Ok(Http::get("/api/v1/tenants/{tenantId}/calendars")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: &[],
+    }
+
+    /// A calendar of a tenant, with its versions.
+    CalendarGet = "calendar.get": CalendarCall<NoBody> => CalendarView {
+        cli: Ok("calendar get"), http: Ok(Http::get("/api/v1/tenants/{tenantId}/calendars/{calendar}")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: BAD_CALENDAR,
+    }
+
+    /// Set all days of a calendar, as its next version. It decides instants from at least 60 s later on.
+    CalendarSet = "calendar.set": CalendarCall<CalendarBody> => CalendarView {
+        cli: Ok("calendar set"), http: Ok(Http::put("/api/v1/tenants/{tenantId}/calendars/{calendar}")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_CALENDAR_SET,
+    }
+
+    /// Delete a calendar, 60 s later; jobs that name it wait from then on.
+    CalendarDelete = "calendar.delete": CalendarCall<ReasonBody> => NoBody {
+        cli: Ok("calendar delete"), http: Ok(Http::delete("/api/v1/tenants/{tenantId}/calendars/{calendar}").nothing()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_CALENDAR,
+    }
+
+    /// The days that a calendar has or would have, and the next instants of jobs that a new version would change.
+    CalendarPreview = "calendar.preview": CalendarCall<CalendarPreviewBody> => CalendarPreviewView {
+        cli: Ok("calendar preview"), http: Ok(Http::post("/api/v1/tenants/{tenantId}/calendars/{calendar}/preview")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_CALENDAR_PREVIEW,
     }
 
     /// Stop firing and starting for a tenant.

@@ -433,7 +433,7 @@ fn field_of(message: &str) -> &'static str {
         ("action.command", "spec.command"),
         ("action.name", "spec.handler"),
     ];
-    const SAME: [(&str, &str); 15] = [
+    const SAME: [(&str, &str); 16] = [
         ("target", "spec.target"),
         ("displayName", "spec.displayName"),
         ("description", "spec.description"),
@@ -446,6 +446,7 @@ fn field_of(message: &str) -> &'static str {
         ("hooks", "spec.hooks"),
         ("windows", "spec.windows"),
         ("blackouts", "spec.blackouts"),
+        ("calendar", "spec.calendar"),
         ("params", "spec.params"),
         ("secretParams", "spec.secretParams"),
         ("action", "spec.action"),

@@ -60,7 +60,7 @@ pub(super) struct Subject {
     pub job: Option<JobId>,
     pub run: Option<RunId>,
     pub tenant: Option<Text>,
-    /// A node, a target, or a name that is none of a tenant.
+    /// A node, a target, a calendar, or a name that is none of a tenant.
     pub named: Option<Text>,
     pub reason: Option<Text>,
 }
@@ -81,6 +81,10 @@ impl Subject {
             About::Target { tenant, target } => {
                 let tenant = access::check_tenant_name(tenant).is_ok().then(|| tenant.into());
                 Self { tenant, named: Some(cut(target, AUDIT_TARGET_BYTES)), reason, ..Self::default() }
+            }
+            About::Calendar { tenant, calendar } => {
+                let tenant = access::check_tenant_name(tenant).is_ok().then(|| tenant.into());
+                Self { tenant, named: Some(cut(calendar, AUDIT_TARGET_BYTES)), reason, ..Self::default() }
             }
             About::Node(node) => Self { named: Some(cut(node, AUDIT_TARGET_BYTES)), reason, ..Self::default() },
             About::Named | About::Nothing => Self { reason, ..Self::default() },

@@ -23,6 +23,8 @@ from campanile.spec import Blackout, JobSpec, Trigger, Window
 from campanile.views import (
     Applied,
     AuditRecord,
+    Calendar,
+    CalendarPreview,
     Backfill,
     Bulk,
     Causes,
@@ -672,6 +674,48 @@ class Calls(ABC):
         """Forgets the settings of a target; jobs that name it have the default ones. NotFoundError."""
         given = {"tenantId": tenant_id, "target": target, **_given(reason=reason)}
         await self.call(methods.TARGET_DELETE.name, given)
+
+    async def calendar_list(self, tenant_id: str) -> list[Calendar]:
+        """The calendars of a tenant."""
+        answer = await self.call(methods.CALENDAR_LIST.name, {"tenantId": tenant_id})
+        return [read(Calendar, item) for item in _items(answer)]
+
+    async def calendar_get(self, tenant_id: str, calendar: str) -> Calendar:
+        """A calendar with its versions, also a deleted one. NotFoundError."""
+        given = {"tenantId": tenant_id, "calendar": calendar}
+        return read(Calendar, await self.call(methods.CALENDAR_GET.name, given))
+
+    async def calendar_set(
+        self,
+        tenant_id: str,
+        calendar: str,
+        spec: Mapping[str, Any],
+        *,
+        effective_from: datetime | None = None,
+        version: int | None = None,
+        reason: str | None = None,
+    ) -> Calendar:
+        """Sets all days of a calendar, as its next version, which decides instants from at least 60 s later on.
+
+        `spec`: include, exclude, makeUp, minus and validThrough, as over HTTP. `version`: the one that was read.
+        """
+        given = {"tenantId": tenant_id, "calendar": calendar, "spec": dict(spec)}
+        from_ms = None if effective_from is None else to_ms(effective_from)
+        given |= _given(effectiveFrom=from_ms, version=version, reason=reason)
+        return read(Calendar, await self.call(methods.CALENDAR_SET.name, given))
+
+    async def calendar_delete(self, tenant_id: str, calendar: str, *, reason: str | None = None) -> None:
+        """Deletes a calendar, 60 s later; jobs that name it wait from then on. NotFoundError."""
+        given = {"tenantId": tenant_id, "calendar": calendar, **_given(reason=reason)}
+        await self.call(methods.CALENDAR_DELETE.name, given)
+
+    async def calendar_preview(
+        self, tenant_id: str, calendar: str, *, spec: Mapping[str, Any] | None = None, days: int | None = None
+    ) -> CalendarPreview:
+        """The days that it has, or would have with `spec`, and the jobs that would change. NotFoundError."""
+        given = {"tenantId": tenant_id, "calendar": calendar}
+        given |= _given(spec=None if spec is None else dict(spec), days=days)
+        return read(CalendarPreview, await self.call(methods.CALENDAR_PREVIEW.name, given))
 
     async def system_pause(self, *, reason: str | None = None) -> list[int]:
         """No job at all fires until the system is resumed (operators). Returns what tenant_pause returns."""
