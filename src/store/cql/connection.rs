@@ -107,6 +107,10 @@ fn check_data_center(session: &Session, wanted: &str) -> Result<(), StoreError> 
     if there.iter().any(|name| name == wanted) {
         return Ok(());
     }
+    if there.is_empty() {
+        // The driver goes on without what a busy server did not tell it in time.
+        return Err(StoreError::Unavailable("the CQL servers have not said in which data center they are".to_owned()));
+    }
     Err(StoreError::Refused(format!(
         "[cql] data_center is '{wanted}', but the servers are in {}: write one of these",
         there.join(", ")

@@ -44,7 +44,10 @@ fn normal(value: Value) -> Value {
         Value::Object(fields) => {
             // Lists that only a cluster has.
             let lists = ["nodes", "missing", "failedHooks", "heldBy"];
-            let is_left_out = |name: &str, value: &Value| lists.contains(&name) && *value == json!([]);
+            // As it is nearly always: only Python shows it then.
+            let is_usual = |name: &str, value: &Value| name == "degradation" && *value == json!("NORMAL");
+            let is_left_out =
+                |name: &str, value: &Value| (lists.contains(&name) && *value == json!([])) || is_usual(name, value);
             let kept = fields
                 .into_iter()
                 .filter(|(name, value)| !VOLATILE.contains(&name.as_str()) && !is_left_out(name, value));

@@ -1,6 +1,8 @@
 //! A server without room for all prepared statements, as one has that is shared with programs that prepare a lot: it drops some at once.
 
-use super::{CqlOptions, CqlStore, on_runtime, open, options, runtime, server::Server, session_row};
+use super::{
+    CqlOptions, CqlStore, on_runtime, open, options, replicas::patiently, runtime, server::Server, session_row,
+};
 use crate::{
     cql::connection,
     samples::{at, batch, run},
@@ -48,7 +50,7 @@ fn statements_that_the_server_dropped_are_prepared_again() {
     let beside = runtime().spawn(others_ask(options.clone(), usize::MAX, stop.clone()));
     on_runtime(async move {
         for _ in 0..CONNECTS {
-            CqlStore::connect(&options).await.unwrap();
+            patiently(|| CqlStore::connect(&options)).await;
         }
         let session = SessionId(1);
         for version in 0..WRITES {

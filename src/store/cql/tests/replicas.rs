@@ -65,7 +65,7 @@ async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> StoreAnswer {
 }
 
 /// The same of a port: a server that stands still is asked again and again before the driver leaves it out.
-async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(ask: impl Fn() -> F) -> T {
+pub(super) async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(ask: impl Fn() -> F) -> T {
     let begin = Instant::now();
     loop {
         match ask().await {
