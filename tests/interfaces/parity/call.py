@@ -55,6 +55,10 @@ def arguments(method, given):
     if method == "schedule.preview":
         trigger = Cron(expr=given["trigger"]["expr"])
         return [trigger], {"after": datetime.fromisoformat(given["after"]), "count": given["count"]}
+    if method == "bulk.create":
+        # Python names the parts of the filter.
+        given = {**given, **given.get("filter", {})}
+        given.pop("filter", None)
     named = {}
     for name, value in given.items():
         if name in ("from", "to", "at") and isinstance(value, str):

@@ -29,7 +29,7 @@ const WRITES: u64 = 200;
 
 /// With a value each, so that they are prepared.
 async fn others_ask(options: CqlOptions, rounds: usize, stop: Arc<AtomicBool>) {
-    let session = connection::open(&options).await.unwrap();
+    let session = patiently(|| connection::open(&options)).await;
     for n in (0..rounds).flat_map(|_| 0..OTHERS).take_while(|_| !stop.load(Ordering::Relaxed)) {
         let text = format!("SELECT key AS k{n} FROM system.local WHERE key = ?");
         session.query_unpaged(text, ("local",)).await.unwrap();
@@ -60,7 +60,7 @@ fn statements_that_the_server_dropped_are_prepared_again() {
             let rows = vec![Row::Run(run(7, 7 + 4_096 * version, RunState::Failed, 9).into())];
             store.apply(batch(at(1, version), &[(7, version)], rows)).await.unwrap();
         }
-        let session = connection::open(&options).await.unwrap();
+        let session = patiently(|| connection::open(&options)).await;
         let kept = session.query_unpaged("SELECT prepared_id FROM system.prepared_statements", ()).await.unwrap();
         let kept = kept.into_rows_result().unwrap().rows_num();
         assert!(kept < OTHERS, "the server was to have no room for all, and keeps {kept}");
