@@ -249,3 +249,26 @@ pub(crate) fn note_error(worked: &mut BulkWorked, item: BulkItem, error: ApiErro
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What became of an item whose change was refused so: left for later, unchanged, compensated, failed.
+    fn told(code: ErrorCode) -> (usize, u64, u64, u64) {
+        let mut worked = BulkWorked::default();
+        note_error(&mut worked, BulkItem { id: 7, generation: 1 }, ApiError::new(code, "no"));
+        let counts = &worked.counts;
+        (worked.left.len(), counts.unchanged, counts.compensated, counts.failed)
+    }
+
+    #[test]
+    fn an_item_waits_while_a_queue_is_full_and_fails_for_what_stays_so() {
+        for code in [ErrorCode::JobQueueFull, ErrorCode::TenantQuota, ErrorCode::Overloaded, ErrorCode::Timeout] {
+            assert_eq!(told(code), (1, 0, 0, 0), "{code:?}");
+        }
+        assert_eq!(told(ErrorCode::NotFound), (0, 1, 0, 0));
+        assert_eq!(told(ErrorCode::Compensated), (0, 0, 1, 0));
+        assert_eq!(told(ErrorCode::IllegalState), (0, 0, 0, 1));
+    }
+}
